@@ -1,0 +1,92 @@
+//! Who may do what to which resource.
+
+use crate::resource::Resource;
+use serde::{Deserialize, Serialize};
+
+/// What a caller may do in general; each role includes the ones before it, except `Adapter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reads resources and reports statuses under its own name, nothing else.
+    Adapter,
+    /// Reads.
+    Viewer,
+    /// Reads, creates, changes and deletes.
+    Operator,
+    /// Everything, for every team of the tenant.
+    Admin,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The name written down in stamps and audit records.
+    pub subject: String,
+    /// How we know: `none`, `token`, `jwt`, `system`.
+    pub via: &'static str,
+    /// Whose resources exist for this caller.
+    pub tenant: String,
+    /// The teams it belongs to.
+    pub teams: Vec<String>,
+    /// What it may do.
+    pub role: Role,
+    /// The adapter it is, if it may report for one only.
+    pub adapter: Option<String>,
+    /// The id of the request, for the audit record.
+    pub request_id: String,
+}
+
+/// What a caller wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Look.
+    Read,
+    /// Create, change, delete.
+    Write,
+    /// Report a status.
+    Report,
+    /// Remove a record although its cleanup is not confirmed.
+    Force,
+    /// Read the audit log, manage the simulated cloud.
+    Administer,
+}
+
+/// Whether teams matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Authorization {
+    /// Everybody of a tenant sees everything of it.
+    None,
+    /// A resource with a `team` label is for that team and for admins.
+    Team,
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Allow,
+    /// Say that it is not allowed: 403.
+    Forbid,
+    /// Say that it does not exist: 404. For what belongs to another tenant.
+    Hide,
+}
+
+/// May the caller do this at all, whatever it is done to?
+pub fn may(caller: &Caller, verb: Verb) -> Decision {
+    let _ = (caller, verb);
+    todo!()
+}
+
+/// May the caller do this to a resource? `cluster` is a node pool's owner: what a team may not do to
+/// the cluster it may not do to its pools.
+pub fn may_touch(
+    caller: &Caller,
+    verb: Verb,
+    resource: &Resource,
+    cluster: Option<&Resource>,
+    authorization: Authorization,
+) -> Decision {
+    let _ = (caller, verb, resource, cluster, authorization);
+    todo!()
+}

@@ -1,0 +1,37 @@
+//! The rules of the fleet as values and functions: what a thing is, what may happen to it, and
+//! what should be done next.
+//!
+//! Nothing here reads a clock, draws a random number, waits, or touches a file or a socket: a
+//! decision is a function of its arguments. The modules are in reading order.
+
+pub mod field;
+
+pub mod id;
+
+pub mod name;
+
+pub mod label;
+
+pub mod resource;
+
+pub mod catalog;
+
+pub mod adapter;
+
+pub mod status;
+
+pub mod sentinel;
+
+pub mod backoff;
+
+pub mod search;
+
+pub mod merge;
+
+pub mod access;
+
+pub mod audit;
+
+pub mod upgrade;
+
+pub mod invariant;

@@ -1,0 +1,260 @@
+//! Clusters and node pools: one document each, with what was asked for and what was reported.
+//!
+//! What a newcomer gets wrong: the phase that people see is not here. It is derived from the
+//! conditions by `status::phase`, every time.
+
+use crate::adapter::{AdapterName, AdapterSpec, Report};
+use crate::field::FieldError;
+use crate::id::ResourceId;
+use crate::label::Labels;
+use crate::name::Name;
+use crate::status::Condition;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What people declare: any JSON object, checked against the catalog where it names a provider.
+pub type Spec = Map<String, Value>;
+
+/// The kinds of resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// A cluster.
+    Cluster,
+    /// A node pool, owned by a cluster.
+    NodePool,
+}
+
+impl Kind {
+    /// Every kind, owners before what they own.
+    pub const ALL: [Kind; 2] = [Kind::Cluster, Kind::NodePool];
+
+    /// The name as it stands in bodies: `Cluster`, `NodePool`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Cluster => "Cluster",
+            Kind::NodePool => "NodePool",
+        }
+    }
+
+    /// The name as it stands in paths: `clusters`, `nodepools`.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Kind::Cluster => "clusters",
+            Kind::NodePool => "nodepools",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How often the wish was changed: 1 at creation, one more at each effective change and at deletion.
+pub type Generation = u32;
+
+/// Who did something, and when, by our clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// When.
+    pub at: Timestamp,
+    /// The caller's subject.
+    pub by: String,
+}
+
+/// A cluster or a node pool as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resource {
+    /// The id that is never reused.
+    pub id: ResourceId,
+    /// What it is.
+    pub kind: Kind,
+    /// Unique among living resources of its kind, tenant and owner.
+    pub name: Name,
+    /// Whose it is; a caller of another tenant cannot tell that it exists.
+    pub tenant: String,
+    /// The cluster, for a node pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ResourceId>,
+    /// What was asked for.
+    pub spec: Spec,
+    /// What people filter by; `team` also decides who may touch it.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Which version of the wish this is.
+    pub generation: Generation,
+    /// Who created it.
+    pub created: Stamp,
+    /// Who last changed the wish. Reports do not move it.
+    pub updated: Stamp,
+    /// Set once by DELETE; the resource stays until its adapters have cleaned up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<Stamp>,
+    /// When the first report of a required adapter was accepted: until then the phase is Pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// When the derived phase last changed.
+    pub phase_since: Timestamp,
+    /// What `status::aggregate` made of the reports, in emission order.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+    /// The latest accepted report of each adapter, required or not.
+    #[serde(default)]
+    pub reports: BTreeMap<AdapterName, Report>,
+    /// What the sentinel knows about each adapter's turn, kept so that a restart goes on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dispatches: BTreeMap<AdapterName, Dispatch>,
+    /// Adapters that let their deadline pass at the current generation, and since when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stalled: BTreeMap<AdapterName, Timestamp>,
+}
+
+/// A resource somebody asks for; its parts were parsed at the door.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewResource {
+    /// What it is to be.
+    pub kind: Kind,
+    /// What it is to be called.
+    pub name: Name,
+    /// Its cluster, for a node pool.
+    pub owner: Option<ResourceId>,
+    /// What is asked for.
+    pub spec: Spec,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// How a PATCH treats what it does not mention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// RFC 7396: members that are not mentioned stay, `null` removes.
+    Merge,
+    /// A member that is mentioned replaces the whole section.
+    Replace,
+}
+
+/// What a PATCH asks for; at least one part is present.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch {
+    /// Changes of the spec.
+    pub spec: Option<Spec>,
+    /// Changes of the labels; `null` removes one.
+    pub labels: Option<Map<String, Value>>,
+    /// Merge or replace.
+    pub strategy: Strategy,
+}
+
+impl Resource {
+    /// A new resource at generation 1, its conditions included.
+    pub fn create(
+        new: NewResource,
+        id: ResourceId,
+        tenant: String,
+        created: Stamp,
+        adapters: &[AdapterSpec],
+    ) -> Resource {
+        let _ = (new, id, tenant, created, adapters);
+        todo!()
+    }
+
+    /// The resource with the patch applied, or `None` if it changes nothing.
+    ///
+    /// The generation grows by one on any effective change of spec or labels.
+    ///
+    /// # Errors
+    /// Names each label the patch would make invalid. The spec is checked by `catalog`, not here.
+    pub fn patched(
+        &self,
+        patch: &Patch,
+        updated: Stamp,
+        adapters: &[AdapterSpec],
+    ) -> Result<Option<Resource>, Vec<FieldError>> {
+        let _ = (patch, updated, adapters);
+        todo!()
+    }
+
+    /// The resource marked for deletion, or `None` if it is already.
+    pub fn deleted(
+        &self,
+        deletion: Stamp,
+        adapters: &[AdapterSpec],
+        children: bool,
+    ) -> Option<Resource> {
+        let _ = (deletion, adapters, children);
+        todo!()
+    }
+
+    /// The resource with an accepted report, its conditions made anew.
+    pub fn reported(
+        &self,
+        adapter: &AdapterName,
+        report: Report,
+        adapters: &[AdapterSpec],
+        children: bool,
+        now: Timestamp,
+    ) -> Resource {
+        let _ = (adapter, report, adapters, children, now);
+        todo!()
+    }
+
+    /// The resource with its conditions made anew from what it holds, or `None` if they are as they
+    /// should be: for when a child went, a deadline passed, or the configured adapters changed.
+    pub fn refreshed(
+        &self,
+        adapters: &[AdapterSpec],
+        children: bool,
+        now: Timestamp,
+    ) -> Option<Resource> {
+        let _ = (adapters, children, now);
+        todo!()
+    }
+
+    /// What is left when the record goes. The deletion time is `now` if nobody asked for one.
+    pub fn tombstone(&self, now: Timestamp, forced: Option<String>) -> Tombstone {
+        let _ = (now, forced);
+        todo!()
+    }
+}
+
+/// How the events for one adapter fared at one generation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispatch {
+    /// The generation this is about; a newer one starts afresh.
+    pub generation: Generation,
+    /// How many events were delivered; part of the next event's id, so a redelivery after a crash
+    /// carries the same id.
+    pub delivered: u32,
+    /// Set when the adapter refused the event for good: the cause, shown as `EventRejected`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<String>,
+}
+
+/// What remains of a resource after its last adapter has cleaned up, so that a late GET can say so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// The resource's id.
+    pub id: ResourceId,
+    /// What it was.
+    pub kind: Kind,
+    /// What it was called.
+    pub name: Name,
+    /// Whose it was.
+    pub tenant: String,
+    /// Its cluster, for a node pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ResourceId>,
+    /// Its `team` label: a tombstone is as private as the resource was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// Who asked for the deletion, and when.
+    pub deletion: Stamp,
+    /// When the record was removed.
+    pub removed_at: Timestamp,
+    /// The operator's reason, if cleanup was skipped by force-delete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
+}
