@@ -1,1 +1,31 @@
-//! Placeholder.
+//! The services and the loops: read, decide through core, commit, act.
+//!
+//! Nothing here knows HTTP: the same services serve the API, the command line, tests and simulation.
+
+pub mod clock;
+
+pub mod ids;
+
+pub mod task;
+
+pub mod error;
+
+pub mod provider;
+
+pub mod notify;
+
+pub mod resource;
+
+pub mod adapter;
+
+pub mod audit;
+
+pub mod stats;
+
+mod loops;
+
+mod control;
+
+pub use argosy_store::{Revision, view::Stored};
+pub use control::{Control, Settings};
+pub use error::Error;

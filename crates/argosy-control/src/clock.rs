@@ -1,0 +1,47 @@
+//! The only place that asks what time it is.
+
+use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+/// The time: the machine's, or one that follows tokio's (paused) timer.
+#[derive(Clone, Copy, Debug)]
+pub enum Clock {
+    /// The machine's.
+    System,
+    /// `epoch` plus what tokio's timer says has passed since `origin`.
+    Simulated {
+        /// What time it was at `origin`.
+        epoch: Timestamp,
+        /// Where tokio's timer was.
+        origin: tokio::time::Instant,
+    },
+}
+
+impl Clock {
+    /// A clock that starts at `epoch` and moves with tokio's timer.
+    pub fn simulated(epoch: Timestamp) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
+        let origin = tokio::time::Instant::now();
+        Self::Simulated { epoch, origin }
+    }
+
+    /// The time, cut to microseconds: every store keeps that much.
+    pub fn now(&self) -> Timestamp {
+        let now = match self {
+            #[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
+            Clock::System => Timestamp::now(),
+            Clock::Simulated { epoch, origin } => {
+                let passed =
+                    SignedDuration::try_from(origin.elapsed()).unwrap_or(SignedDuration::MAX);
+                epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+            }
+        };
+        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+    }
+
+    /// Waits until a time.
+    pub async fn sleep_until(&self, time: Timestamp) {
+        let wait = time.duration_since(self.now());
+        tokio::time::sleep(Duration::try_from(wait).unwrap_or(Duration::ZERO)).await;
+    }
+}

@@ -1,0 +1,1 @@
+//! The loops: woken by the feed, they look again.
