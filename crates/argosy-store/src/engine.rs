@@ -227,7 +227,7 @@ pub struct StreamRetention {
 }
 
 /// What a caller can do about a failure of the store.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Read again and decide again.
     #[error("{0} was changed by somebody else")]

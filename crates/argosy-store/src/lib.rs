@@ -12,9 +12,11 @@ pub mod embedded;
 
 pub mod conformance;
 
-mod store;
+pub mod entity;
 
 pub mod view;
 
+mod store;
+
 pub use engine::{Engine, Error, Revision};
-pub use store::{Options, Read, Store, Txn};
+pub use store::{Driver, Store, Txn};

@@ -1,14 +1,411 @@
-//! To come.
+//! The one corridor: every change of anything goes through `Store::commit`.
 
-/// To come.
-#[derive(Debug)]
-pub struct Options;
-/// To come.
-#[derive(Debug)]
-pub struct Read;
-/// To come.
-#[derive(Debug)]
-pub struct Store;
-/// To come.
-#[derive(Debug)]
-pub struct Txn;
+use crate::engine::{
+    Append, Change, Changes, Commit, Engine, Entry, EntryQuery, Error, Expect, Fence, Key, Lease,
+    Outcome, Put, Retention, Revision,
+};
+use crate::entity::{Decoded, Entity, Keep, decode, write};
+use crate::view::{Event, ResourceChange, Stored, View};
+use argosy_core::id::ResourceId;
+use argosy_core::resource::Resource;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::warn;
+
+/// How many commits may wait for the committer. Each waiter is a request in flight, so a longer queue
+/// would only hide that the disk is slower than the clients.
+const QUEUE_MAX: usize = 1024;
+
+/// How many commits are written together. Larger batches win nothing once the fsync is shared by
+/// hundreds, and make the first of them wait.
+const BATCH_MAX: usize = 512;
+
+/// How many events are kept in memory for watchers that are a little behind; older ones are read
+/// back from the engine. Each holds up to two versions of a resource.
+const RECENT_MAX: usize = 4096;
+
+/// How many documents or changes are read from the engine at a time.
+const PAGE: usize = 1000;
+
+/// The store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Waiting>,
+}
+
+struct Shared {
+    engine: Arc<dyn Engine>,
+    memory: RwLock<Memory>,
+    revision: watch::Sender<Revision>,
+}
+
+#[derive(Default)]
+struct Memory {
+    view: View,
+    recent: VecDeque<Arc<Event>>,
+}
+
+struct Waiting {
+    txn: Txn,
+    reply: oneshot::Sender<Result<Revision, Error>>,
+}
+
+/// What is to be committed, all or nothing.
+#[derive(Debug, Default)]
+pub struct Txn {
+    commit: Commit,
+    decoded: Vec<Decoded>,
+}
+
+impl Txn {
+    /// An empty transaction, made at a time.
+    pub fn at(at: Timestamp) -> Self {
+        Self { commit: Commit { at, ..Commit::default() }, decoded: Vec::new() }
+    }
+
+    /// Writes a document that must not exist yet.
+    pub fn create<E: Stores>(&mut self, entity: Arc<E>) {
+        self.put(entity, Expect::Absent);
+    }
+
+    /// Writes a document that must still be at a revision.
+    pub fn update<E: Stores>(&mut self, entity: Arc<E>, from: Revision) {
+        self.put(entity, Expect::At(from));
+    }
+
+    /// Writes a document whatever is there.
+    pub fn overwrite<E: Stores>(&mut self, entity: Arc<E>) {
+        self.put(entity, Expect::Any);
+    }
+
+    /// Removes a document that must still be at a revision.
+    pub fn remove<E: Entity>(&mut self, entity: &E, from: Revision) {
+        self.take_away(entity, Expect::At(from));
+    }
+
+    /// Removes a document if it is there.
+    pub fn discard<E: Entity>(&mut self, entity: &E) {
+        self.take_away(entity, Expect::Any);
+    }
+
+    /// Makes the transaction depend on a document it does not write.
+    pub fn check<E: Entity>(&mut self, entity: &E, at: Revision) {
+        self.commit.checks.push((key_of(entity), Expect::At(at)));
+    }
+
+    /// Adds an entry to a stream.
+    pub fn append(&mut self, stream: &str, subject: &str, entry: &impl Serialize) {
+        let body = serde_json::to_string(entry)
+            .expect("our entries have string keys and finite numbers")
+            .into();
+        self.commit.appends.push(Append { stream: stream.into(), subject: subject.into(), body });
+    }
+
+    /// Makes the transaction valid only while a lease is held.
+    pub fn fence(&mut self, fence: Fence) {
+        self.commit.fence = Some(fence);
+    }
+
+    fn put<E: Stores>(&mut self, entity: Arc<E>, expect: Expect) {
+        let key = key_of(&*entity);
+        self.commit.puts.push(Put { key, expect, body: Some(write(&*entity)) });
+        self.decoded.push(entity.decoded());
+    }
+
+    fn take_away<E: Entity>(&mut self, entity: &E, expect: Expect) {
+        self.commit.puts.push(Put { key: key_of(entity), expect, body: None });
+        self.decoded.push(Decoded::Gone);
+    }
+}
+
+/// What a transaction can write: the entities the view knows.
+#[expect(private_bounds, reason = "the set of entities is closed")]
+pub trait Stores: Keep {}
+
+impl<E: Keep> Stores for E {}
+
+fn key_of<E: Entity>(entity: &E) -> Key {
+    Key::new(E::KIND, entity.key_id())
+}
+
+impl Store {
+    /// Loads everything into memory. The driver must run for commits to happen; the store works for
+    /// as long as it does.
+    ///
+    /// # Errors
+    /// What the engine says, or that a document is damaged or from a newer build.
+    pub async fn open(engine: Arc<dyn Engine>) -> Result<(Store, Driver), Error> {
+        let view = load(&*engine).await?;
+        let (revision, _) = watch::channel(view.revision());
+        let memory = RwLock::new(Memory { view, recent: VecDeque::new() });
+        let shared = Arc::new(Shared { engine, memory, revision });
+        let (queue, waiting) = mpsc::channel(QUEUE_MAX);
+        Ok((Store { shared: shared.clone(), queue }, Driver { shared, waiting }))
+    }
+
+    /// Commits. When it returns, the change is durable and every read sees it.
+    ///
+    /// # Errors
+    /// `Conflict` and `Fenced` mean that nothing was written; so does `Full`. After `Unavailable` it
+    /// is not known.
+    pub async fn commit(&self, txn: Txn) -> Result<Revision, Error> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || Error::Unavailable("the store has stopped".to_owned());
+        self.queue.send(Waiting { txn, reply }).await.map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    /// Reads. Hold it briefly: commits wait for readers.
+    pub fn read<R>(&self, look: impl FnOnce(&View) -> R) -> R {
+        let memory = self.shared.memory.read().unwrap_or_else(PoisonError::into_inner);
+        look(&memory.view)
+    }
+
+    /// Tells when there is something new to see.
+    pub fn subscribe(&self) -> watch::Receiver<Revision> {
+        self.shared.revision.subscribe()
+    }
+
+    /// The events after a revision, at most a page; empty if there are none yet.
+    ///
+    /// # Errors
+    /// `Ok(Err(oldest))`: the revision is no longer retained.
+    pub async fn events(
+        &self,
+        after: Revision,
+    ) -> Result<Result<Vec<Arc<Event>>, Revision>, Error> {
+        if let Some(events) = self.recent_events(after) {
+            return Ok(Ok(events));
+        }
+        match self.shared.engine.changes(after, PAGE).await? {
+            Changes::Gone(oldest) => Ok(Err(oldest)),
+            Changes::Page(changes) => {
+                changes.iter().map(replayed).collect::<Result<Vec<_>, _>>().map(Ok)
+            }
+        }
+    }
+
+    fn recent_events(&self, after: Revision) -> Option<Vec<Arc<Event>>> {
+        let memory = self.shared.memory.read().unwrap_or_else(PoisonError::into_inner);
+        if memory.view.revision() <= after {
+            return Some(Vec::new());
+        }
+        let oldest = memory.recent.front()?.revision;
+        // Revisions have no holes, so the distance is the place.
+        let skip = usize::try_from(after.next().0.checked_sub(oldest.0)?).ok()?;
+        Some(memory.recent.iter().skip(skip).take(PAGE).cloned().collect())
+    }
+
+    /// Entries of a stream.
+    pub async fn entries(&self, query: &EntryQuery) -> Result<Vec<Entry>, Error> {
+        self.shared.engine.entries(query).await
+    }
+
+    /// The end of a stream, as the engine remembers it apart from the entries.
+    pub async fn stream_head(&self, stream: &str) -> Result<Option<(u64, String)>, Error> {
+        self.shared.engine.stream_head(stream).await
+    }
+
+    /// Takes or renews a lease.
+    pub async fn lease(
+        &self,
+        name: &str,
+        holder: &str,
+        ttl: SignedDuration,
+    ) -> Result<Option<Lease>, Error> {
+        self.shared.engine.lease(name, holder, ttl).await
+    }
+
+    /// Forgets what the retention allows.
+    pub async fn trim(&self, retention: &Retention) -> Result<(), Error> {
+        self.shared.engine.trim(retention).await
+    }
+}
+
+/// The committer, and the reader of what other processes commit.
+pub struct Driver {
+    shared: Arc<Shared>,
+    waiting: mpsc::Receiver<Waiting>,
+}
+
+impl Driver {
+    /// Runs until the last `Store` is gone.
+    ///
+    /// # Errors
+    /// When what the engine hands out cannot be understood: the view could no longer be trusted.
+    pub async fn run(mut self) -> Result<(), Error> {
+        let engine = self.shared.engine.clone();
+        loop {
+            tokio::select! {
+                first = self.waiting.recv() => match first {
+                    Some(first) => self.commit_batch(first).await?,
+                    None => return Ok(()),
+                },
+                () = engine.foreign_commit() => self.catch_up().await?,
+            }
+        }
+    }
+
+    async fn commit_batch(&mut self, first: Waiting) -> Result<(), Error> {
+        let mut batch = vec![first];
+        while batch.len() < BATCH_MAX
+            && let Ok(next) = self.waiting.try_recv()
+        {
+            batch.push(next);
+        }
+        let commits = batch.iter().map(|waiting| waiting.txn.commit.clone()).collect();
+        match self.shared.engine.commit(commits).await {
+            Ok(outcomes) => {
+                let mine: Vec<_> = batch
+                    .iter()
+                    .zip(&outcomes)
+                    .filter_map(|(waiting, outcome)| match outcome {
+                        Outcome::Committed(revision) => Some((*revision, &waiting.txn)),
+                        Outcome::Conflict(_) | Outcome::Fenced => None,
+                    })
+                    .collect();
+                if !self.shared.apply_own(&mine) {
+                    self.catch_up().await?;
+                }
+                for (waiting, outcome) in batch.into_iter().zip(outcomes) {
+                    // A client that went away does not want its answer.
+                    let _ = waiting.reply.send(match outcome {
+                        Outcome::Committed(revision) => Ok(revision),
+                        Outcome::Conflict(key) => Err(Error::Conflict(key)),
+                        Outcome::Fenced => Err(Error::Fenced),
+                    });
+                }
+            }
+            Err(error) => {
+                warn!(%error, commits = batch.len(), "could not commit");
+                for waiting in batch {
+                    let _ = waiting.reply.send(Err(error.clone()));
+                }
+                // The outcome may be unknown: if it was written after all, the feed has it.
+                self.catch_up().await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn catch_up(&self) -> Result<(), Error> {
+        loop {
+            let seen = *self.shared.revision.borrow();
+            match self.shared.engine.changes(seen, PAGE).await {
+                Ok(Changes::Page(changes)) if changes.is_empty() => return Ok(()),
+                Ok(Changes::Page(changes)) => self.shared.apply_foreign(&changes)?,
+                Ok(Changes::Gone(oldest)) => {
+                    warn!(%seen, %oldest, "fell behind the feed; loading everything again");
+                    let view = load(&*self.shared.engine).await?;
+                    self.shared.replace(view);
+                }
+                // Out of reach: the next commit or wake-up tries again.
+                Err(Error::Unavailable(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Takes in our own commits without reading them back; false if others came between.
+    fn apply_own(&self, commits: &[(Revision, &Txn)]) -> bool {
+        let Some((first, _)) = commits.first() else { return true };
+        let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        if memory.view.revision().next() != *first {
+            return false;
+        }
+        for (revision, txn) in commits {
+            let keys = txn.commit.puts.iter().map(|put| &put.key);
+            memory.take_in(*revision, keys.zip(txn.decoded.iter().cloned()));
+        }
+        self.revision.send_replace(memory.view.revision());
+        true
+    }
+
+    fn apply_foreign(&self, changes: &[Change]) -> Result<(), Error> {
+        let decoded = changes.iter().map(decode_change).collect::<Result<Vec<_>, _>>()?;
+        let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        for (change, documents) in changes.iter().zip(decoded) {
+            // Our own commits may have been taken in meanwhile.
+            if change.revision == memory.view.revision().next() {
+                let keys = change.documents.iter().map(|document| &document.key);
+                memory.take_in(change.revision, keys.zip(documents));
+            }
+        }
+        self.revision.send_replace(memory.view.revision());
+        Ok(())
+    }
+
+    fn replace(&self, view: View) {
+        let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        *memory = Memory { view, recent: VecDeque::new() };
+        self.revision.send_replace(memory.view.revision());
+    }
+}
+
+impl Memory {
+    fn take_in<'a>(
+        &mut self,
+        revision: Revision,
+        documents: impl Iterator<Item = (&'a Key, Decoded)>,
+    ) {
+        let event = self.view.apply(revision, documents);
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Arc::new(event));
+    }
+}
+
+async fn load(engine: &dyn Engine) -> Result<View, Error> {
+    // The head first: documents written while we scan are then seen again in the feed.
+    let head = engine.head().await?;
+    let mut view = View::default();
+    let mut after: Option<Key> = None;
+    loop {
+        let page = engine.scan(after.as_ref(), PAGE).await?;
+        for document in &page {
+            let decoded = decode(&document.key, &document.body)?;
+            view.load(&document.key, document.revision, decoded);
+        }
+        match page.into_iter().next_back() {
+            Some(last) => after = Some(last.key),
+            None => break,
+        }
+    }
+    view.loaded(head);
+    Ok(view)
+}
+
+fn decode_change(change: &Change) -> Result<Vec<Decoded>, Error> {
+    let documents = change.documents.iter();
+    documents
+        .map(|document| match &document.body {
+            Some(body) => decode(&document.key, body),
+            None => Ok(Decoded::Gone),
+        })
+        .collect()
+}
+
+/// A change read back from the engine: what was before is not known.
+fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
+    let revision = change.revision;
+    let mut resources = Vec::new();
+    for (document, decoded) in change.documents.iter().zip(decode_change(change)?) {
+        let after = match decoded {
+            Decoded::Resource(value) => Some(Stored { value, revision }),
+            Decoded::Gone => None,
+            Decoded::Tombstone(_) | Decoded::NameClaim(_) | Decoded::IdempotencyKey(_) => continue,
+        };
+        let id = ResourceId::parse(&document.key.id);
+        if let Some(id) = id.filter(|_| document.key.kind == Resource::KIND) {
+            resources.push(ResourceChange { id, before: None, after });
+        }
+    }
+    Ok(Arc::new(Event { revision, resources }))
+}

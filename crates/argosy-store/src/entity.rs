@@ -1,0 +1,158 @@
+//! The kinds of document we keep, and how each becomes text and back.
+
+use crate::engine::{Error, Key};
+use argosy_core::id::ResourceId;
+use argosy_core::name::Name;
+use argosy_core::resource::{Kind, Resource, Tombstone};
+use argosy_core::upgrade::{VERSION, upgrade};
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A kind of document.
+pub trait Entity: Serialize + DeserializeOwned {
+    /// The kind in its key. Never change it: it is on people's disks.
+    const KIND: &'static str;
+
+    /// The id in its key.
+    fn key_id(&self) -> String;
+}
+
+/// A name that is taken, and by whom. It is a document of its own so that two creates at the same
+/// moment conflict in the store, not in a check before it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NameClaim {
+    /// Whose.
+    pub tenant: String,
+    /// What.
+    pub kind: Kind,
+    /// The cluster, for a node pool.
+    pub owner: Option<ResourceId>,
+    /// The name.
+    pub name: Name,
+    /// Who has it.
+    pub holder: ResourceId,
+}
+
+/// A request that was carried out, remembered under the key its client chose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdempotencyKey {
+    /// The caller's tenant and subject, and the key.
+    pub id: String,
+    /// Digest of the request.
+    pub digest: String,
+    /// What it created.
+    pub resource: ResourceId,
+    /// When it may be forgotten.
+    pub expires: Timestamp,
+}
+
+impl Entity for Resource {
+    const KIND: &'static str = "resource";
+
+    fn key_id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Entity for Tombstone {
+    const KIND: &'static str = "tombstone";
+
+    fn key_id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Entity for NameClaim {
+    const KIND: &'static str = "name";
+
+    fn key_id(&self) -> String {
+        // None of the parts can hold a slash: tenants, kinds, ids and names are all parsed.
+        let owner = self.owner.map(|id| id.to_string()).unwrap_or_default();
+        format!("{}/{}/{owner}/{}", self.tenant, self.kind, self.name)
+    }
+}
+
+impl Entity for IdempotencyKey {
+    const KIND: &'static str = "idempotency";
+
+    fn key_id(&self) -> String {
+        self.id.clone()
+    }
+}
+
+/// A document of any kind, decoded.
+#[derive(Clone, Debug)]
+pub(crate) enum Decoded {
+    Resource(Arc<Resource>),
+    Tombstone(Arc<Tombstone>),
+    NameClaim(Arc<NameClaim>),
+    IdempotencyKey(Arc<IdempotencyKey>),
+    /// Removed.
+    Gone,
+}
+
+/// Entities that the view keeps.
+pub(crate) trait Keep: Entity + Clone {
+    fn decoded(self: Arc<Self>) -> Decoded;
+}
+
+macro_rules! keep {
+    ($($entity:ident),+) => {
+        $(impl Keep for $entity {
+            fn decoded(self: Arc<Self>) -> Decoded {
+                Decoded::$entity(self)
+            }
+        })+
+
+        /// Reads a document of whatever kind its key says.
+        pub(crate) fn decode(key: &Key, body: &str) -> Result<Decoded, Error> {
+            match key.kind.as_str() {
+                $($entity::KIND => Ok(Decoded::$entity(Arc::new(read(key, body)?))),)+
+                other => Err(Error::Refused(format!(
+                    "the store holds a document of the kind `{other}`, which this build does not \
+                     know; start a newer argosy"
+                ))),
+            }
+        }
+    };
+}
+
+keep!(Resource, Tombstone, NameClaim, IdempotencyKey);
+
+#[derive(Serialize)]
+struct Written<'a, T> {
+    version: u32,
+    value: &'a T,
+}
+
+#[derive(Deserialize)]
+struct Found<T> {
+    version: u32,
+    value: T,
+}
+
+/// The text of a document, with the version it was written in.
+pub(crate) fn write<T: Entity>(value: &T) -> Arc<str> {
+    serde_json::to_string(&Written { version: VERSION, value })
+        .expect("our documents have string keys and finite numbers")
+        .into()
+}
+
+fn read<T: Entity>(key: &Key, body: &str) -> Result<T, Error> {
+    let damaged = |error: serde_json::Error| {
+        Error::Refused(format!("the document {key} cannot be read: {error}; restore a backup"))
+    };
+    match serde_json::from_str::<Found<T>>(body) {
+        Ok(Found { version: VERSION, value }) => Ok(value),
+        // Another version, or a shape only its own version can explain: take the slow way.
+        Ok(_) | Err(_) => {
+            let Found { version, value } =
+                serde_json::from_str::<Found<Value>>(body).map_err(damaged)?;
+            let value = upgrade(&key.kind, version, value).map_err(Error::Refused)?;
+            serde_json::from_value(value).map_err(damaged)
+        }
+    }
+}
