@@ -1,8 +1,10 @@
 //! What can be asked for: providers, their regions and machine types, and the limits of a pool.
 
-use crate::field::FieldError;
+use crate::field::{Constraint, FieldError};
+use crate::nearest::nearest;
 use crate::resource::{Kind, Spec};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What the deployment can provide.
@@ -39,14 +41,86 @@ pub struct MachineType {
 }
 
 impl Default for Catalog {
-    /// GCP and AWS with their common regions, and the machine types of the documents.
+    /// GCP, AWS and Lambda with their common regions, and the machine types of the documents.
     fn default() -> Self {
-        todo!()
+        let providers = [
+            provider(
+                "gcp",
+                "GCP",
+                &[
+                    "us-east1",
+                    "us-west1",
+                    "us-central1",
+                    "europe-west1",
+                    "europe-west4",
+                    "asia-east1",
+                ],
+                &[
+                    ("n1-standard-4", 4, 0),
+                    ("n1-standard-8", 8, 0),
+                    ("n1-highmem-8", 8, 0),
+                    ("a2-highgpu-1g", 12, 1),
+                    ("a2-highgpu-8g", 96, 8),
+                    ("a3-highgpu-8g", 208, 8),
+                ],
+            ),
+            provider(
+                "aws",
+                "AWS",
+                &[
+                    "us-east-1",
+                    "us-east-2",
+                    "us-west-2",
+                    "eu-west-1",
+                    "eu-central-1",
+                    "ap-northeast-1",
+                ],
+                &[
+                    ("m5.xlarge", 4, 0),
+                    ("m5.2xlarge", 8, 0),
+                    ("g5.xlarge", 4, 1),
+                    ("p4d.24xlarge", 96, 8),
+                    ("p5.48xlarge", 192, 8),
+                ],
+            ),
+            provider(
+                "lambda",
+                "Lambda",
+                &["us-west-1", "us-east-1", "us-south-1", "europe-central-1", "asia-northeast-1"],
+                &[
+                    ("gpu_1x_a10", 30, 1),
+                    ("gpu_1x_h100_pcie", 26, 1),
+                    ("gpu_8x_a100", 124, 8),
+                    ("gpu_8x_h100_sxm5", 208, 8),
+                ],
+            ),
+        ];
+        Self { providers: BTreeMap::from(providers), nodes_max: 100 }
     }
+}
+
+fn provider(
+    name: &str,
+    display: &str,
+    regions: &[&str],
+    machine_types: &[(&str, u32, u32)],
+) -> (String, ProviderCatalog) {
+    let catalog = ProviderCatalog {
+        display: display.to_owned(),
+        regions: regions.iter().map(|&region| region.to_owned()).collect(),
+        machine_types: machine_types
+            .iter()
+            .map(|&(name, cpus, gpus)| (name.to_owned(), MachineType { cpus, gpus }))
+            .collect(),
+    };
+    (name.to_owned(), catalog)
 }
 
 impl Catalog {
     /// Checks a spec, merged if it comes from a PATCH. `provider` is the cluster's, for a node pool.
+    ///
+    /// A spec is otherwise free: what names no provider of ours by `spec.provider` (a `platform`
+    /// section, a region alone) is its adapters' business.
     ///
     /// # Errors
     /// One complaint a field, the seeds' sentences word for word.
@@ -56,19 +130,159 @@ impl Catalog {
         spec: &Spec,
         provider: Option<&str>,
     ) -> Result<(), Vec<FieldError>> {
-        let _ = (kind, spec, provider);
-        todo!()
+        let checks = match kind {
+            Kind::Cluster => {
+                [self.check_place(spec), check_cluster_node_count(spec.get("nodeCount"))]
+            }
+            Kind::NodePool => [
+                self.check_node_count(spec.get("nodeCount")),
+                self.check_machine_type(spec.get("machineType"), provider),
+            ],
+        };
+        let errors: Vec<FieldError> = checks.into_iter().filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// The provider a spec names: `provider`, or `platform.type`.
     pub fn provider_of(spec: &Spec) -> Option<&str> {
-        let _ = spec;
-        todo!()
+        match spec.get("provider") {
+            Some(provider) => provider.as_str(),
+            None => spec.get("platform")?.get("type")?.as_str(),
+        }
     }
 
     /// The region a spec names: `region`, or `platform.<type>.region`.
     pub fn region_of(spec: &Spec) -> Option<&str> {
-        let _ = spec;
-        todo!()
+        if let Some(region) = spec.get("region") {
+            return region.as_str();
+        }
+        let platform = spec.get("platform")?;
+        platform.get(platform.get("type")?.as_str()?)?.get("region")?.as_str()
+    }
+
+    /// Provider and region together: a region can only be judged under a known provider.
+    fn check_place(&self, spec: &Spec) -> Result<(), FieldError> {
+        let name = text("spec.provider", spec.get("provider"))?;
+        let region = text("spec.region", spec.get("region"))?;
+        let Some(name) = name else { return Ok(()) };
+        let Some(provider) = self.providers.get(name) else {
+            let supported: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+            return Err(unsupported(
+                "spec.provider",
+                name,
+                format!("Unsupported provider '{}'.", quotable(name)),
+                ("providers", &supported),
+            ));
+        };
+        let supported: Vec<&str> = provider.regions.iter().map(String::as_str).collect();
+        match region {
+            Some(region) if !supported.contains(&region) => Err(unsupported(
+                "spec.region",
+                region,
+                format!("Invalid region '{}' for provider {}.", quotable(region), provider.display),
+                ("regions", &supported),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn check_node_count(&self, value: Option<&Value>) -> Result<(), FieldError> {
+        let Some(value) = value else { return Ok(()) };
+        let count = whole_number("spec.nodeCount", value)?;
+        let max = self.nodes_max;
+        let (constraint, message) = if count < 1 {
+            let message = format!("Invalid node count: {count}. Must be between 1 and {max}");
+            (Constraint::Min, message)
+        } else if i128::from(max) < count {
+            let message = format!("Node count {count} exceeds maximum limit of {max} per nodepool");
+            (Constraint::Max, message)
+        } else {
+            return Ok(());
+        };
+        Err(FieldError::new("spec.nodeCount", constraint, message).with_value(value.clone()))
+    }
+
+    fn check_machine_type(
+        &self,
+        value: Option<&Value>,
+        provider: Option<&str>,
+    ) -> Result<(), FieldError> {
+        let Some(wanted) = text("spec.machineType", value)? else { return Ok(()) };
+        let Some(provider) = provider.and_then(|name| self.providers.get(name)) else {
+            return Ok(());
+        };
+        // A provider without a list of types is one whose types nobody wrote down: any may be right.
+        if provider.machine_types.is_empty() || provider.machine_types.contains_key(wanted) {
+            return Ok(());
+        }
+        let supported: Vec<&str> = provider.machine_types.keys().map(String::as_str).collect();
+        let hint = nearest(wanted, supported.iter().copied())
+            .map(|meant| format!(" Did you mean {meant}?"))
+            .unwrap_or_default();
+        let display = &provider.display;
+        Err(unsupported(
+            "spec.machineType",
+            wanted,
+            format!("Unknown machine type '{}' for provider {display}.{hint}", quotable(wanted)),
+            ("machine types", &supported),
+        ))
     }
 }
+
+/// A cluster's node count is data for its adapters, whatever its size.
+fn check_cluster_node_count(value: Option<&Value>) -> Result<(), FieldError> {
+    let Some(value) = value else { return Ok(()) };
+    let count = whole_number("spec.nodeCount", value)?;
+    if count < 0 {
+        let message = format!("Invalid node count: {count}. Must not be negative");
+        let complaint = FieldError::new("spec.nodeCount", Constraint::Min, message);
+        return Err(complaint.with_value(value.clone()));
+    }
+    Ok(())
+}
+
+/// `3.0` and `1e3` are refused although JSON calls them numbers: whoever reads the count later would
+/// have to know about them too.
+fn whole_number(field: &str, value: &Value) -> Result<i128, FieldError> {
+    let Value::Number(number) = value else {
+        return Err(FieldError::wrong_type(field, "a whole number", value));
+    };
+    number.as_i128().ok_or_else(|| {
+        let message =
+            format!("{field} must be a whole number without fraction or exponent, like 3");
+        FieldError::new(field, Constraint::Format, message).with_value(value.clone())
+    })
+}
+
+fn text<'a>(field: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, FieldError> {
+    match value {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(FieldError::wrong_type(field, "a string", other)),
+    }
+}
+
+/// `<complaint> Supported <noun>: a, b, c`.
+fn unsupported(
+    field: &str,
+    sent: &str,
+    complaint: String,
+    (noun, supported): (&str, &[&str]),
+) -> FieldError {
+    let message = format!("{complaint} Supported {noun}: {}", supported.join(", "));
+    let complaint = FieldError::new(field, Constraint::Enum, message);
+    if sent.len() <= QUOTE_LEN_MAX { complaint.with_value(sent) } else { complaint }
+}
+
+/// The most characters of somebody's text that a sentence repeats.
+const QUOTE_LEN_MAX: usize = 63;
+
+/// Text from outside, cut and escaped so that it can stand in a sentence and on a terminal.
+fn quotable(text: &str) -> String {
+    let start: String = text.chars().take(QUOTE_LEN_MAX).collect();
+    let cut = if start.len() < text.len() { "…" } else { "" };
+    format!("{}{cut}", start.escape_debug())
+}
+
+#[cfg(test)]
+mod tests;

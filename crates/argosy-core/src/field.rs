@@ -57,6 +57,21 @@ impl FieldError {
         }
     }
 
+    /// The complaint that a value has the wrong JSON type; `wanted` reads like `a string`.
+    pub fn wrong_type(field: impl Into<String>, wanted: &str, sent: &Value) -> Self {
+        let field = field.into();
+        let sent = match sent {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        let message = format!("{field} must be {wanted}, not {sent}");
+        Self::new(field, Constraint::Format, message)
+    }
+
     /// The same complaint with the value that was sent.
     #[must_use]
     pub fn with_value(mut self, value: impl Into<Value>) -> Self {

@@ -6,6 +6,8 @@
 
 pub mod field;
 
+pub mod nearest;
+
 pub mod id;
 
 pub mod name;
