@@ -16,6 +16,8 @@ pub mod notify;
 
 pub mod resource;
 
+pub mod watch;
+
 pub mod adapter;
 
 pub mod audit;
@@ -23,6 +25,8 @@ pub mod audit;
 pub mod stats;
 
 mod loops;
+
+mod office;
 
 mod control;
 

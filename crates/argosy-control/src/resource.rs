@@ -1,13 +1,22 @@
 //! Clusters and node pools: create, read, list, watch, patch, delete.
 
+use crate::office::{Mutation, Office, allow_verb};
+use crate::watch::{Scope, Watch, WatchList};
 use crate::{Error, Revision, Stored};
-use argosy_core::access::Caller;
+use argosy_core::access::{Authorization, Caller, Decision, Role, Verb};
 use argosy_core::adapter::{AdapterName, Report};
+use argosy_core::catalog::Catalog;
+use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
-use argosy_core::resource::{Kind, Patch, Resource, Spec};
+use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Tombstone};
 use argosy_core::search::{Filter, Order};
-use argosy_core::status::AdapterLine;
+use argosy_core::status::{self, AdapterLine};
+use argosy_store::Txn;
+use argosy_store::entity::{IdempotencyKey, NameClaim};
+use argosy_store::view::View;
+use jiff::Timestamp;
+use std::sync::Arc;
 
 /// Which resource a request is about: an id or a name, under a cluster if the path says so.
 #[derive(Clone, Copy, Debug)]
@@ -112,100 +121,211 @@ pub struct StatusLine {
     pub report: Option<Report>,
 }
 
-/// What to watch.
-#[derive(Clone, Debug)]
-pub struct WatchList<'a> {
-    /// What.
-    pub kind: Kind,
-    /// Only those of this cluster.
-    pub cluster: Option<&'a str>,
-    /// Only this one.
-    pub reference: Option<&'a str>,
-    /// Only those that match.
-    pub filter: Filter,
-    /// Go on after this revision; without it, begin with what is there.
-    pub after: Option<Revision>,
-}
-
-/// One line of a watch.
-#[derive(Clone, Debug)]
-pub enum WatchEvent {
-    /// It is new to this watch.
-    Added(Stored<Resource>),
-    /// It changed.
-    Modified(Stored<Resource>),
-    /// It is gone, or no longer matches; as it last was, if that is known.
-    Deleted {
-        /// Which.
-        id: argosy_core::id::ResourceId,
-        /// As it last was.
-        last: Option<Stored<Resource>>,
-        /// When.
-        revision: Revision,
-    },
-    /// Nothing to show, but the watch has seen everything up to here.
-    Bookmark(Revision),
-}
-
 /// The service.
 #[derive(Clone)]
 pub struct Resources {
-    _later: (),
+    pub(crate) office: Arc<Office>,
 }
 
-/// A running watch.
-pub struct Watch {
-    _later: (),
-}
-
-impl Watch {
-    /// The next event; waits for it.
-    ///
-    /// # Errors
-    /// `Gone`, if the watcher was too slow or asked for too old a revision.
-    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
-        todo!()
-    }
+/// A resource that was found, with its cluster if it has one.
+pub(crate) struct Found<'v> {
+    pub(crate) resource: &'v Stored<Resource>,
+    pub(crate) cluster: Option<&'v Stored<Resource>>,
 }
 
 impl Resources {
     /// Creates a cluster or a node pool.
+    ///
+    /// # Errors
+    /// The parent is missing, of another team, or being deleted; the spec is not possible; the name
+    /// is taken; the idempotency key stands for another request.
     pub async fn create(
         &self,
         caller: &Caller,
         creation: Creation<'_>,
         write: Write,
     ) -> Result<Created, Error> {
-        let _ = (caller, creation, write);
-        todo!()
+        allow_verb(caller, Verb::Write)?;
+        let id = self.office.ids.resource(self.office.clock.now());
+        let outcome = self
+            .office
+            .decide(|view, now| self.decide_create(view, now, id, caller, &creation, &write))
+            .await;
+        let (revision, (value, replayed)) = outcome?;
+        let revision = replayed.unwrap_or(revision);
+        Ok(Created { resource: Stored { value, revision }, replayed: replayed.is_some() })
+    }
+
+    fn decide_create(
+        &self,
+        view: &View,
+        now: Timestamp,
+        id: ResourceId,
+        caller: &Caller,
+        creation: &Creation<'_>,
+        write: &Write,
+    ) -> Result<(Option<Txn>, (Arc<Resource>, Option<Revision>)), Error> {
+        let Creation { kind, cluster, name, spec, labels } = creation;
+        let cluster = cluster.map(|reference| self.cluster(view, caller, reference)).transpose()?;
+        if *kind == Kind::NodePool && cluster.is_none() {
+            return Err(Error::NeedsCluster(*kind));
+        }
+        if let Some(first) = self.earlier(view, now, caller, write)? {
+            return Ok((None, (first.value.clone(), Some(first.revision))));
+        }
+        if let Some(cluster) = cluster.filter(|cluster| cluster.value.deletion.is_some()) {
+            let reference = cluster.value.name.to_string();
+            return Err(Error::Deleting { kind: Kind::Cluster, reference });
+        }
+        let provider = cluster.and_then(|cluster| Catalog::provider_of(&cluster.value.spec));
+        self.office.settings.catalog.check(*kind, spec, provider).map_err(Error::Invalid)?;
+
+        let new = NewResource {
+            kind: *kind,
+            name: name.clone(),
+            owner: cluster.map(|cluster| cluster.value.id),
+            spec: spec.clone(),
+            labels: labels.clone(),
+        };
+        let stamp = Office::stamp(caller, now);
+        let adapters = self.office.adapters(*kind);
+        let resource = Arc::new(Resource::create(new, id, caller.tenant.clone(), stamp, adapters));
+        let owner = cluster.map(|cluster| &*cluster.value);
+        if self.office.allow(caller, Verb::Write, &resource, owner) != Decision::Allow {
+            return Err(forbidden_team(&resource));
+        }
+        let claim = claim_of(&resource);
+        if let Some(holder) = view.holder(&claim) {
+            let deleting = view.resource(holder).is_some_and(|h| h.value.deletion.is_some());
+            return Err(Error::NameTaken { kind: *kind, name: name.to_string(), deleting });
+        }
+        if write.dry_run {
+            return Ok((None, (resource, None)));
+        }
+        let mut txn = Txn::at(now);
+        Office::write(&mut txn, Mutation::create(resource.clone()), caller, now)?;
+        txn.create(Arc::new(claim));
+        if let Some(cluster) = cluster {
+            // A delete of the cluster at this moment must see the pool, or the pool the delete.
+            txn.check(&*cluster.value, cluster.revision);
+        }
+        if let Some(key) = &write.idempotency {
+            txn.overwrite(Arc::new(IdempotencyKey {
+                id: key_id(caller, key),
+                digest: key.digest.clone(),
+                resource: id,
+                expires: now.saturating_add(self.office.settings.idempotency_kept).unwrap_or(now),
+            }));
+        }
+        Ok((Some(txn), (resource, None)))
+    }
+
+    /// What an earlier request with the same key created.
+    fn earlier<'v>(
+        &self,
+        view: &'v View,
+        now: Timestamp,
+        caller: &Caller,
+        write: &Write,
+    ) -> Result<Option<&'v Stored<Resource>>, Error> {
+        let Some(key) = &write.idempotency else { return Ok(None) };
+        let known = view.idempotency_key(&key_id(caller, key)).map(|known| &known.value);
+        let Some(known) = known.filter(|known| now < known.expires) else { return Ok(None) };
+        if known.digest != key.digest {
+            return Err(Error::KeyReused);
+        }
+        if let Some(first) = view.resource(known.resource) {
+            return Ok(Some(first));
+        }
+        match view.tombstone(known.resource) {
+            Some(tombstone) => Err(Error::Deleted {
+                reference: known.resource.to_string(),
+                tombstone: Box::new((*tombstone.value).clone()),
+            }),
+            None => Ok(None),
+        }
     }
 
     /// One resource.
+    ///
+    /// # Errors
+    /// It or its cluster does not exist (any more), or is another team's.
     pub fn get(&self, caller: &Caller, target: Target<'_>) -> Result<Stored<Resource>, Error> {
-        let _ = (caller, target);
-        todo!()
+        self.office.store.read(|view| {
+            self.find(view, caller, Verb::Read, target).map(|found| found.resource.clone())
+        })
     }
 
     /// The cluster's existence is checked before anything else of a nested list is: the contract says
     /// that a missing parent beats a bad filter.
+    ///
+    /// # Errors
+    /// It does not exist, or is another team's.
     pub fn check_cluster(&self, caller: &Caller, cluster: &str) -> Result<(), Error> {
-        let _ = (caller, cluster);
-        todo!()
+        self.office.store.read(|view| self.cluster(view, caller, cluster).map(|_| ()))
     }
 
     /// A page of resources the caller may see.
+    ///
+    /// # Errors
+    /// The cluster does not exist, or is another team's.
     pub fn list(&self, caller: &Caller, list: &List<'_>) -> Result<Page, Error> {
-        let _ = (caller, list);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        self.office.store.read(|view| {
+            let cluster = list.cluster.map(|c| self.cluster(view, caller, c)).transpose()?;
+            let scope = Scope {
+                kind: list.kind,
+                cluster: cluster.map(|cluster| cluster.value.id),
+                only: None,
+                filter: list.filter.clone(),
+                caller: caller.clone(),
+                office: self.office.clone(),
+            };
+            let mut matching: Vec<_> =
+                scope.candidates(view).filter(|found| scope.shows(view, &found.value)).collect();
+            matching.sort_by(|a, b| list.order.compare(&a.value, &b.value));
+            let skip = list.page.saturating_sub(1).saturating_mul(list.size);
+            let items = matching.iter().skip(skip).take(list.size);
+            Ok(Page {
+                items: items.map(|&item| item.clone()).collect(),
+                total: matching.len(),
+                revision: view.revision(),
+            })
+        })
     }
 
     /// Follows a list or one resource.
+    ///
+    /// # Errors
+    /// What is to be watched does not exist, or is another team's.
     pub fn watch(&self, caller: &Caller, watch: WatchList<'_>) -> Result<Watch, Error> {
-        let _ = (caller, watch);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        let changes = self.office.store.subscribe();
+        self.office.store.read(|view| {
+            let cluster = watch.cluster.map(|c| self.cluster(view, caller, c)).transpose()?;
+            let only = match watch.reference {
+                Some(reference) => {
+                    let target = Target { kind: watch.kind, cluster: watch.cluster, reference };
+                    Some(self.find(view, caller, Verb::Read, target)?.resource.value.id)
+                }
+                None => None,
+            };
+            let scope = Scope {
+                kind: watch.kind,
+                cluster: cluster.map(|cluster| cluster.value.id),
+                only,
+                filter: watch.filter,
+                caller: caller.clone(),
+                office: self.office.clone(),
+            };
+            Ok(Watch::start(scope, view, watch.after, changes))
+        })
     }
 
     /// Changes spec or labels.
+    ///
+    /// # Errors
+    /// It is being deleted; it is not at the expected revision; what comes out is not possible.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -213,41 +333,312 @@ impl Resources {
         patch: &Patch,
         write: Write,
     ) -> Result<Stored<Resource>, Error> {
-        let _ = (caller, target, patch, write);
-        todo!()
+        allow_verb(caller, Verb::Write)?;
+        let decide = |view: &View, now: Timestamp| {
+            let found = self.find(view, caller, Verb::Write, target)?;
+            let before = found.resource;
+            expect_revision(before, &write)?;
+            let kind = target.kind;
+            if before.value.deletion.is_some() {
+                return Err(Error::Deleting { kind, reference: target.reference.to_owned() });
+            }
+            let adapters = self.office.adapters(kind);
+            let stamp = Office::stamp(caller, now);
+            let patched = before.value.patched(patch, stamp, adapters).map_err(Error::Invalid)?;
+            let Some(after) = patched else { return Ok((None, before.clone())) };
+            let owner = found.cluster.map(|cluster| &*cluster.value);
+            let provider = owner.and_then(|cluster| Catalog::provider_of(&cluster.spec));
+            let checked = self.office.settings.catalog.check(kind, &after.spec, provider);
+            checked.map_err(Error::Invalid)?;
+            if self.office.allow(caller, Verb::Write, &after, owner) != Decision::Allow {
+                return Err(forbidden_team(&after));
+            }
+            let after = Arc::new(after);
+            let answer = Stored { value: after.clone(), revision: before.revision };
+            if write.dry_run {
+                return Ok((None, answer));
+            }
+            let mut txn = Txn::at(now);
+            Office::write(&mut txn, Mutation::update("patch", before, after), caller, now)?;
+            Ok((Some(txn), answer))
+        };
+        self.written(decide).await
     }
 
     /// Marks it, and what it owns, for deletion. Again is the same as once.
+    ///
+    /// # Errors
+    /// It does not exist (any more), or is not at the expected revision.
     pub async fn delete(
         &self,
         caller: &Caller,
         target: Target<'_>,
         write: Write,
     ) -> Result<Stored<Resource>, Error> {
-        let _ = (caller, target, write);
-        todo!()
+        allow_verb(caller, Verb::Write)?;
+        let decide = |view: &View, now: Timestamp| {
+            let before = self.find(view, caller, Verb::Write, target)?.resource;
+            expect_revision(before, &write)?;
+            let children = view.has_children(before.value.id);
+            let adapters = self.office.adapters(before.value.kind);
+            let stamp = Office::stamp(caller, now);
+            let Some(after) = before.value.deleted(stamp.clone(), adapters, children) else {
+                return Ok((None, before.clone()));
+            };
+            let after = Arc::new(after);
+            let answer = Stored { value: after.clone(), revision: before.revision };
+            if write.dry_run {
+                return Ok((None, answer));
+            }
+            let mut txn = Txn::at(now);
+            for child in view.children(before.value.id) {
+                let adapters = self.office.adapters(child.value.kind);
+                if let Some(gone) = child.value.deleted(stamp.clone(), adapters, false) {
+                    let change = Mutation::update("delete", child, Arc::new(gone));
+                    Office::write(&mut txn, change, caller, now)?;
+                }
+            }
+            Office::write(&mut txn, Mutation::update("delete", before, after), caller, now)?;
+            Ok((Some(txn), answer))
+        };
+        self.written(decide).await
     }
 
     /// Removes the record of something that is being deleted, cleanup or not.
+    ///
+    /// # Errors
+    /// It is not being deleted.
     pub async fn force_delete(
         &self,
         caller: &Caller,
         target: Target<'_>,
         reason: &str,
     ) -> Result<(), Error> {
-        let _ = (caller, target, reason);
-        todo!()
+        allow_verb(caller, Verb::Force)?;
+        let decide = |view: &View, now: Timestamp| {
+            let found = self.find(view, caller, Verb::Force, target)?.resource;
+            if found.value.deletion.is_none() {
+                let reference = target.reference.to_owned();
+                return Err(Error::NotDeleting { kind: target.kind, reference });
+            }
+            let mut txn = Txn::at(now);
+            let children = view.children(found.value.id);
+            for gone in children.chain([found]) {
+                bury(&mut txn, "force-delete", gone, Some(reason.to_owned()), caller, now)?;
+            }
+            Ok((Some(txn), ()))
+        };
+        self.office.decide(decide).await.map(|_| ())
     }
 
     /// What the adapters say.
+    ///
+    /// # Errors
+    /// It or its cluster does not exist (any more), or is another team's.
     pub fn statuses(&self, caller: &Caller, target: Target<'_>) -> Result<Statuses, Error> {
-        let _ = (caller, target);
-        todo!()
+        self.office.store.read(|view| {
+            let resource = self.find(view, caller, Verb::Read, target)?.resource.clone();
+            let of = &resource.value;
+            let adapters = self.office.adapters(of.kind);
+            let mut names: Vec<&AdapterName> = adapters.iter().map(|spec| &spec.name).collect();
+            if of.deletion.is_some() {
+                names.reverse();
+            }
+            let others = of.reports.keys().filter(|name| adapters.iter().all(|a| a.name != **name));
+            names.extend(others);
+            let children = view.has_children(of.id);
+            let lines = names.into_iter().map(|name| StatusLine {
+                adapter: name.clone(),
+                line: status::adapter_line(of, name, adapters, children),
+                report: of.reports.get(name).cloned(),
+            });
+            Ok(Statuses { lines: lines.collect(), resource: resource.clone() })
+        })
     }
 
     /// The cluster of a node pool, for its representation.
     pub fn owner_of(&self, resource: &Resource) -> Option<Stored<Resource>> {
-        let _ = resource;
-        todo!()
+        self.office.store.read(|view| view.resource(resource.owner?).cloned())
+    }
+
+    /// Carries out a decision whose answer is the resource it wrote.
+    async fn written(
+        &self,
+        decide: impl FnMut(&View, Timestamp) -> Result<(Option<Txn>, Stored<Resource>), Error>,
+    ) -> Result<Stored<Resource>, Error> {
+        let mut decide = decide;
+        let mut wrote = false;
+        let decide = |view: &View, now: Timestamp| {
+            let (txn, answer) = decide(view, now)?;
+            wrote = txn.is_some();
+            Ok((txn, answer))
+        };
+        let (revision, answer) = self.office.decide(decide).await?;
+        let revision = if wrote { revision } else { answer.revision };
+        Ok(Stored { value: answer.value, revision })
+    }
+
+    /// The cluster a path names.
+    fn cluster<'v>(
+        &self,
+        view: &'v View,
+        caller: &Caller,
+        reference: &str,
+    ) -> Result<&'v Stored<Resource>, Error> {
+        let not_found = || Error::ClusterNotFound { reference: reference.to_owned() };
+        let found = lookup(view, caller, Kind::Cluster, None, reference).ok_or_else(not_found)?;
+        match self.office.allow(caller, Verb::Read, &found.value, None) {
+            Decision::Allow => Ok(found),
+            Decision::Forbid => Err(forbidden(Kind::Cluster)),
+            Decision::Hide => Err(not_found()),
+        }
+    }
+
+    /// The resource a path names, if the caller may do `verb` to it.
+    pub(crate) fn find<'v>(
+        &self,
+        view: &'v View,
+        caller: &Caller,
+        verb: Verb,
+        target: Target<'_>,
+    ) -> Result<Found<'v>, Error> {
+        allow_verb(caller, verb)?;
+        let Target { kind, cluster, reference } = target;
+        let parent = cluster.map(|cluster| self.cluster(view, caller, cluster)).transpose()?;
+        let owner = parent.map(|parent| parent.value.id);
+        let Some(resource) = lookup(view, caller, kind, owner, reference) else {
+            return Err(self.missing(view, caller, target, owner));
+        };
+        let cluster = resource.value.owner.and_then(|owner| view.resource(owner));
+        let cluster_value = cluster.map(|cluster| &*cluster.value);
+        match self.office.allow(caller, verb, &resource.value, cluster_value) {
+            Decision::Allow => Ok(Found { resource, cluster }),
+            Decision::Forbid => Err(forbidden(kind)),
+            Decision::Hide => Err(self.missing(view, caller, target, owner)),
+        }
+    }
+
+    /// Why nothing was found: it never existed, or it does no longer.
+    fn missing(
+        &self,
+        view: &View,
+        caller: &Caller,
+        target: Target<'_>,
+        owner: Option<ResourceId>,
+    ) -> Error {
+        let Target { kind, cluster, reference } = target;
+        let by_id = ResourceId::parse(reference).and_then(|id| view.tombstone(id));
+        let by_name = || view.tombstone_named(&claim(caller, kind, owner, reference)?);
+        let visible = |tombstone: &Tombstone| {
+            tombstone.tenant == caller.tenant
+                && tombstone.kind == kind
+                && (owner.is_none() || tombstone.owner == owner)
+                && may_see_team(caller, tombstone.team.as_deref(), &self.office)
+        };
+        match by_id.or_else(by_name).filter(|found| visible(&found.value)) {
+            Some(tombstone) => Error::Deleted {
+                reference: reference.to_owned(),
+                tombstone: Box::new((*tombstone.value).clone()),
+            },
+            None => Error::NotFound {
+                kind,
+                reference: reference.to_owned(),
+                cluster: cluster.map(str::to_owned),
+            },
+        }
+    }
+}
+
+/// Finds by id or by name. A node pool without a cluster in the path is found by name only if just
+/// one has it.
+fn lookup<'v>(
+    view: &'v View,
+    caller: &Caller,
+    kind: Kind,
+    owner: Option<ResourceId>,
+    reference: &str,
+) -> Option<&'v Stored<Resource>> {
+    let fits = |found: &&Stored<Resource>| {
+        found.value.kind == kind
+            && found.value.tenant == caller.tenant
+            && (owner.is_none() || found.value.owner == owner)
+    };
+    if let Some(id) = ResourceId::parse(reference) {
+        return view.resource(id).filter(fits);
+    }
+    if kind == Kind::NodePool && owner.is_none() {
+        let mut named = view
+            .resources(kind)
+            .filter(|found| found.value.name.as_str() == reference && fits(found));
+        let first = named.next();
+        return first.filter(|_| named.next().is_none());
+    }
+    let holder = view.holder(&claim(caller, kind, owner, reference)?)?;
+    view.resource(holder).filter(fits)
+}
+
+fn claim(caller: &Caller, kind: Kind, owner: Option<ResourceId>, name: &str) -> Option<NameClaim> {
+    let name = Name::parse(name).ok()?;
+    let holder = ResourceId::new(uuid::Uuid::nil());
+    Some(NameClaim { tenant: caller.tenant.clone(), kind, owner, name, holder })
+}
+
+fn claim_of(resource: &Resource) -> NameClaim {
+    NameClaim {
+        tenant: resource.tenant.clone(),
+        kind: resource.kind,
+        owner: resource.owner,
+        name: resource.name.clone(),
+        holder: resource.id,
+    }
+}
+
+/// Removes a record for good: document and name go, a tombstone stays.
+pub(crate) fn bury(
+    txn: &mut Txn,
+    action: &'static str,
+    gone: &Stored<Resource>,
+    forced: Option<String>,
+    caller: &Caller,
+    now: Timestamp,
+) -> Result<(), Error> {
+    txn.discard(&claim_of(&gone.value));
+    txn.overwrite(Arc::new(gone.value.tombstone(now, forced.clone())));
+    Office::write(txn, Mutation::remove(action, gone, forced), caller, now)
+}
+
+fn expect_revision(found: &Stored<Resource>, write: &Write) -> Result<(), Error> {
+    match write.if_match {
+        Some(expected) if expected != found.revision => {
+            Err(Error::Changed { expected, current: found.revision })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn key_id(caller: &Caller, key: &Idempotency) -> String {
+    format!("{}/{}/{}", caller.tenant, caller.subject, key.key)
+}
+
+fn forbidden(kind: Kind) -> Error {
+    let what = kind.as_str().to_ascii_lowercase();
+    Error::Forbidden(format!("User does not have permission to access this {what}"))
+}
+
+fn forbidden_team(resource: &Resource) -> Error {
+    let team = resource.labels.get("team").unwrap_or_default();
+    Error::Forbidden(format!(
+        "User does not have permission to write a {} of team '{team}'; use the label of a team you \
+         belong to",
+        resource.kind.as_str().to_ascii_lowercase()
+    ))
+}
+
+fn may_see_team(caller: &Caller, team: Option<&str>, office: &Office) -> bool {
+    match (office.settings.authorization, team) {
+        (Authorization::None, _) | (Authorization::Team, None) => true,
+        (Authorization::Team, Some(team)) => {
+            caller.role == Role::Admin || caller.teams.iter().any(|mine| mine == team)
+        }
     }
 }

@@ -92,7 +92,11 @@ impl View {
     }
 
     /// The resources of any kind that carry a label.
-    pub fn labelled(&self, key: &str, value: &str) -> impl Iterator<Item = &Stored<Resource>> {
+    pub fn labelled<'v>(
+        &'v self,
+        key: &str,
+        value: &str,
+    ) -> impl Iterator<Item = &'v Stored<Resource>> + use<'v> {
         let ids = self.labels.get(key).and_then(|values| values.get(value));
         ids.into_iter().flatten().filter_map(|id| self.resource(*id))
     }

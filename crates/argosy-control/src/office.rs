@@ -1,0 +1,161 @@
+//! What every service and loop holds: the store, the clock, the settings.
+
+use crate::clock::Clock;
+use crate::control::Settings;
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::stats::Stats;
+use argosy_core::access::{Caller, Decision, Verb, may, may_touch};
+use argosy_core::adapter::AdapterSpec;
+use argosy_core::audit::AuditRecord;
+use argosy_core::invariant;
+use argosy_core::resource::{Kind, Resource, Stamp};
+use argosy_store::view::{Stored, View};
+use argosy_store::{Revision, Store, Txn};
+use jiff::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::error;
+
+/// The stream of audit records.
+pub(crate) const AUDIT: &str = "audit";
+
+/// The stream of reports, news or not.
+pub(crate) const HISTORY: &str = "history";
+
+/// How often a write is decided anew when somebody else was first. Each time somebody else *did*
+/// get further, so giving up means that one resource takes dozens of writes at once.
+const TRIES_MAX: u32 = 64;
+
+/// How long a process waits for another's commit to reach its view before it decides again.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// The common ground of the services.
+pub(crate) struct Office {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) ids: Ids,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) stats: Arc<Stats>,
+}
+
+impl Office {
+    /// The adapters of a kind.
+    pub(crate) fn adapters(&self, kind: Kind) -> &[AdapterSpec] {
+        self.settings.adapters.of(kind)
+    }
+
+    /// Decides on what the view shows and commits it; decides again if somebody else was first.
+    ///
+    /// `decide` returns what to write and what to answer; without anything to write it only answers.
+    pub(crate) async fn decide<T>(
+        &self,
+        mut decide: impl FnMut(&View, Timestamp) -> Result<(Option<Txn>, T), Error>,
+    ) -> Result<(Revision, T), Error> {
+        let mut tries = 0;
+        loop {
+            let now = self.clock.now();
+            let mut changes = self.store.subscribe();
+            let (seen, decided) = self.store.read(|view| (view.revision(), decide(view, now)));
+            let (txn, answer) = decided?;
+            let Some(txn) = txn else { return Ok((seen, answer)) };
+            match self.store.commit(txn).await {
+                Ok(revision) => {
+                    self.stats.commits.add_one();
+                    return Ok((revision, answer));
+                }
+                Err(argosy_store::Error::Conflict(_)) if tries < TRIES_MAX => {
+                    self.stats.conflicts.add_one();
+                    tries += 1;
+                    let moved = changes.wait_for(|revision| seen < *revision);
+                    // Not moving is an answer, too: then the next try fails like this one.
+                    let _ = tokio::time::timeout(CATCH_UP, moved).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// A stamp of what the caller does now.
+    pub(crate) fn stamp(caller: &Caller, now: Timestamp) -> Stamp {
+        Stamp { at: now, by: caller.subject.clone() }
+    }
+
+    /// Adds one mutation of one resource to a transaction, with its audit record.
+    pub(crate) fn write(
+        txn: &mut Txn,
+        change: Mutation<'_>,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let Mutation { action, before, after, reason } = change;
+        if let Some(after) = &after {
+            invariant::check(before.map(|b| &*b.value), after).map_err(|broken| {
+                error!(resource = %after.id, action, broken, "refused to break an invariant");
+                Error::Invariant(broken)
+            })?;
+        }
+        let old = before.map(|b| &*b.value);
+        let record = AuditRecord::new(caller, action, old, after.as_deref(), reason, now);
+        txn.append(AUDIT, &record.id.to_string(), &record);
+        match (before, after) {
+            (None, Some(after)) => txn.create(after),
+            (Some(before), Some(after)) => txn.update(after, before.revision),
+            (Some(before), None) => txn.remove(&*before.value, before.revision),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// May the caller do this to the resource?
+    pub(crate) fn allow(
+        &self,
+        caller: &Caller,
+        verb: Verb,
+        resource: &Resource,
+        cluster: Option<&Resource>,
+    ) -> Decision {
+        may_touch(caller, verb, resource, cluster, self.settings.authorization)
+    }
+}
+
+/// May the caller do this at all?
+pub(crate) fn allow_verb(caller: &Caller, verb: Verb) -> Result<(), Error> {
+    match may(caller, verb) {
+        Decision::Allow => Ok(()),
+        Decision::Forbid | Decision::Hide => Err(Error::Forbidden(format!(
+            "the role {} may not do this",
+            serde_json::to_value(caller.role).ok().as_ref().and_then(|r| r.as_str()).unwrap_or("?")
+        ))),
+    }
+}
+
+/// One mutation of one resource.
+pub(crate) struct Mutation<'a> {
+    pub(crate) action: &'static str,
+    pub(crate) before: Option<&'a Stored<Resource>>,
+    pub(crate) after: Option<Arc<Resource>>,
+    pub(crate) reason: Option<String>,
+}
+
+impl<'a> Mutation<'a> {
+    pub(crate) fn create(after: Arc<Resource>) -> Self {
+        Self { action: "create", before: None, after: Some(after), reason: None }
+    }
+
+    pub(crate) fn update(
+        action: &'static str,
+        before: &'a Stored<Resource>,
+        after: Arc<Resource>,
+    ) -> Self {
+        Self { action, before: Some(before), after: Some(after), reason: None }
+    }
+
+    pub(crate) fn remove(
+        action: &'static str,
+        before: &'a Stored<Resource>,
+        reason: Option<String>,
+    ) -> Self {
+        Self { action, before: Some(before), after: None, reason }
+    }
+}

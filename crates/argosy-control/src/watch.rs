@@ -1,0 +1,201 @@
+//! Following a list or one resource: every later change, or a clear "list again".
+
+use crate::office::Office;
+use crate::{Error, Revision, Stored};
+use argosy_core::access::{Caller, Decision, Verb};
+use argosy_core::id::ResourceId;
+use argosy_core::resource::{Kind, Resource};
+use argosy_core::search::Filter;
+use argosy_store::view::{Event, ResourceChange, View};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub struct WatchList<'a> {
+    /// What.
+    pub kind: Kind,
+    /// Only those of this cluster.
+    pub cluster: Option<&'a str>,
+    /// Only this one.
+    pub reference: Option<&'a str>,
+    /// Only those that match.
+    pub filter: Filter,
+    /// Go on after this revision; without it, begin with what is there.
+    pub after: Option<Revision>,
+}
+
+/// One line of a watch.
+#[derive(Clone, Debug)]
+pub enum WatchEvent {
+    /// It is new to this watch.
+    Added(Stored<Resource>),
+    /// It changed.
+    Modified(Stored<Resource>),
+    /// It is gone, or no longer matches; as it last was, if that is known.
+    Deleted {
+        /// Which.
+        id: ResourceId,
+        /// As it last was.
+        last: Option<Stored<Resource>>,
+        /// When.
+        revision: Revision,
+    },
+    /// Nothing to show, but the watch has seen everything up to here.
+    Bookmark(Revision),
+}
+
+/// How many commits may pass unseen before a watch says how far it is, so that a client that comes
+/// back does not ask for what is no longer retained.
+const BOOKMARK_EVERY: u64 = 1000;
+
+/// A running watch.
+pub struct Watch {
+    scope: Scope,
+    seen: Revision,
+    told: Revision,
+    queue: VecDeque<WatchEvent>,
+    changes: tokio::sync::watch::Receiver<Revision>,
+}
+
+impl Watch {
+    pub(crate) fn start(
+        scope: Scope,
+        view: &View,
+        after: Option<Revision>,
+        changes: tokio::sync::watch::Receiver<Revision>,
+    ) -> Self {
+        let mut queue = VecDeque::new();
+        let seen = after.unwrap_or_else(|| {
+            let shown = scope.candidates(view).filter(|found| scope.shows(view, &found.value));
+            queue.extend(shown.cloned().map(WatchEvent::Added));
+            queue.push_back(WatchEvent::Bookmark(view.revision()));
+            view.revision()
+        });
+        Self { scope, seen, told: seen, queue, changes }
+    }
+
+    /// The next event; waits for it. May be dropped and called again.
+    ///
+    /// # Errors
+    /// `Gone`, if the watcher was too slow or asked for too old a revision.
+    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Ok(event);
+            }
+            let store = self.scope.office.store.clone();
+            let ahead = store.read(|view| view.revision() < self.seen);
+            let events = match store.events(self.seen).await? {
+                // A revision we have not reached was given out by a store that is gone.
+                Ok(_) if ahead => return Err(self.gone(store.read(View::revision))),
+                Ok(events) => events,
+                Err(oldest) => return Err(self.gone(oldest)),
+            };
+            for event in &events {
+                store.read(|view| self.take_in(view, event));
+            }
+            if BOOKMARK_EVERY <= self.seen.0 - self.told.0 && self.queue.is_empty() {
+                self.told = self.seen;
+                return Ok(WatchEvent::Bookmark(self.seen));
+            }
+            if events.is_empty() {
+                let seen = self.seen;
+                let moved = self.changes.wait_for(|revision| seen < *revision).await;
+                if moved.is_err() {
+                    let stopped = "the store has stopped".to_owned();
+                    return Err(argosy_store::Error::Unavailable(stopped).into());
+                }
+            }
+        }
+    }
+
+    fn gone(&self, oldest: Revision) -> Error {
+        Error::Gone { asked: self.seen, oldest }
+    }
+
+    fn take_in(&mut self, view: &View, event: &Event) {
+        self.seen = event.revision;
+        for change in &event.resources {
+            let shown = |side: &Option<Stored<Resource>>| {
+                side.as_ref().is_some_and(|side| self.scope.shows(view, &side.value))
+            };
+            let was_shown = shown(&change.before);
+            let next = match &change.after {
+                Some(after) if shown(&change.after) => {
+                    if was_shown || (change.before.is_none() && !is_new(&after.value)) {
+                        WatchEvent::Modified(after.clone())
+                    } else {
+                        WatchEvent::Added(after.clone())
+                    }
+                }
+                // What it was is not known for events read back from the engine: then the watcher
+                // is told of the end of something it may never have seen.
+                _ if was_shown || (change.before.is_none() && self.could_show(change)) => {
+                    WatchEvent::Deleted {
+                        id: change.id,
+                        last: change.before.clone(),
+                        revision: event.revision,
+                    }
+                }
+                _ => continue,
+            };
+            self.told = event.revision;
+            self.queue.push_back(next);
+        }
+    }
+
+    /// Whether a resource that is out of sight now may have been in sight before. One of another
+    /// tenant or team never was.
+    fn could_show(&self, change: &ResourceChange) -> bool {
+        let Scope { kind, only, caller, office, .. } = &self.scope;
+        match &change.after {
+            Some(after) => {
+                after.value.kind == *kind
+                    && !is_new(&after.value)
+                    && office.allow(caller, Verb::Read, &after.value, None) == Decision::Allow
+            }
+            None => only.is_none_or(|only| only == change.id),
+        }
+    }
+}
+
+/// As it was created: nothing has happened to it since.
+fn is_new(resource: &Resource) -> bool {
+    resource.generation == 1 && resource.reports.is_empty() && resource.stalled.is_empty()
+}
+
+/// Which resources a list or a watch shows.
+pub(crate) struct Scope {
+    pub(crate) kind: Kind,
+    pub(crate) cluster: Option<ResourceId>,
+    pub(crate) only: Option<ResourceId>,
+    pub(crate) filter: Filter,
+    pub(crate) caller: Caller,
+    pub(crate) office: Arc<Office>,
+}
+
+impl Scope {
+    /// At least everything the scope shows, by the narrowest index there is.
+    pub(crate) fn candidates<'v>(
+        &self,
+        view: &'v View,
+    ) -> Box<dyn Iterator<Item = &'v Stored<Resource>> + 'v> {
+        match (self.only, self.cluster, self.filter.required_label()) {
+            (Some(only), _, _) => Box::new(view.resource(only).into_iter()),
+            (None, Some(cluster), _) => Box::new(view.children(cluster)),
+            (None, None, Some((key, value))) => Box::new(view.labelled(key, value)),
+            (None, None, None) => Box::new(view.resources(self.kind)),
+        }
+    }
+
+    pub(crate) fn shows(&self, view: &View, resource: &Resource) -> bool {
+        let owner = resource.owner.and_then(|owner| view.resource(owner));
+        let owner = owner.map(|owner| &*owner.value);
+        resource.kind == self.kind
+            && self.only.is_none_or(|only| resource.id == only)
+            && (self.cluster.is_none() || resource.owner == self.cluster)
+            && self.office.allow(&self.caller, Verb::Read, resource, owner) == Decision::Allow
+            && self.filter.matches(resource)
+    }
+}
