@@ -74,8 +74,13 @@ pub enum Decision {
 
 /// May the caller do this at all, whatever it is done to?
 pub fn may(caller: &Caller, verb: Verb) -> Decision {
-    let _ = (caller, verb);
-    todo!()
+    let allowed = match verb {
+        Verb::Read => true,
+        Verb::Write => matches!(caller.role, Role::Operator | Role::Admin),
+        Verb::Report => matches!(caller.role, Role::Adapter | Role::Admin),
+        Verb::Force | Verb::Administer => caller.role == Role::Admin,
+    };
+    if allowed { Decision::Allow } else { Decision::Forbid }
 }
 
 /// May the caller do this to a resource? `cluster` is a node pool's owner: what a team may not do to
@@ -87,6 +92,22 @@ pub fn may_touch(
     cluster: Option<&Resource>,
     authorization: Authorization,
 ) -> Decision {
-    let _ = (caller, verb, resource, cluster, authorization);
-    todo!()
+    // First, so that not even a refusal tells a stranger that the resource exists.
+    if caller.tenant != resource.tenant {
+        return Decision::Hide;
+    }
+    let teams_matter = match authorization {
+        Authorization::None => false,
+        // Adapters serve every team of the tenant.
+        Authorization::Team => !matches!(caller.role, Role::Adapter | Role::Admin),
+    };
+    let stranger = [Some(resource), cluster]
+        .into_iter()
+        .flatten()
+        .filter_map(|touched| touched.labels.get("team"))
+        .any(|team| !caller.teams.iter().any(|mine| mine == team));
+    if teams_matter && stranger { Decision::Forbid } else { may(caller, verb) }
 }
+
+#[cfg(test)]
+mod tests;

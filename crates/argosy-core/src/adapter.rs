@@ -2,12 +2,14 @@
 //!
 //! The three mandatory conditions are fields: a report without one does not exist past the door.
 
-use crate::field::FieldError;
+use crate::field::{Constraint, FieldError};
+use crate::nearest::nearest;
 use crate::resource::{Generation, Kind, Resource};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// An adapter's name: lower case letters, digits and hyphens, at most 63.
@@ -58,6 +60,14 @@ pub struct Reports {
     pub others: BTreeMap<String, Reported>,
 }
 
+impl Reports {
+    /// Every condition.
+    pub fn all(&self) -> impl Iterator<Item = &Reported> {
+        let Self { available, applied, health, finalized, others } = self;
+        [available, applied, health].into_iter().chain(finalized).chain(others.values())
+    }
+}
+
 /// The latest accepted report of one adapter about one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -65,10 +75,10 @@ pub struct Report {
     pub observed_generation: Generation,
     /// What it says.
     pub conditions: Reports,
-    /// The last definite (True or False) word on `Available` at `observed_generation`, kept so that
-    /// a later Unknown does not erase what is known.
+    /// The last definite word on `Available`, kept so that a later Unknown does not erase what is
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definite: Option<Reported>,
+    pub definite: Option<Definite>,
     /// Free-form results.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
@@ -81,6 +91,17 @@ pub struct Report {
     pub generation_since: Timestamp,
     /// The time of this report.
     pub last_report_time: Timestamp,
+}
+
+/// The last time an adapter said True or False about `Available`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definite {
+    /// The generation it was about.
+    pub generation: Generation,
+    /// The time of that report.
+    pub at: Timestamp,
+    /// What it said; never Unknown.
+    pub available: Reported,
 }
 
 /// A report as it came in, its syntax checked, its meaning not yet.
@@ -152,6 +173,11 @@ pub enum Old {
 
 /// Judges a report about `of`, which this adapter may have reported on before.
 ///
+/// Guarantees: of any set of reports about one generation of `of`, in any order and however often
+/// each arrives, the same one ends up stored, with the same `definite`. What a report that came too
+/// late would have told about earlier days is lost: `created_time`, `generation_since` and the
+/// transition times describe the reports that were news when they arrived.
+///
 /// # Errors
 /// What is wrong with the draft itself: a mandatory condition missing, a time outside the window.
 pub fn accept(
@@ -160,8 +186,191 @@ pub fn accept(
     now: Timestamp,
     window: TimeWindow,
 ) -> Result<Verdict, Vec<FieldError>> {
-    let _ = (of, draft, now, window);
-    todo!()
+    let at = draft.observed_time.unwrap_or(now);
+    in_window(at, now, window)?;
+    if of.generation < draft.observed_generation {
+        return Ok(Verdict::Old(Old::FutureGeneration));
+    }
+    let Some(stored) = of.reports.get(&draft.adapter) else {
+        return Ok(Verdict::News(first(draft, said(draft, at)?, at)));
+    };
+    let age =
+        (draft.observed_generation, at).cmp(&(stored.observed_generation, stored.last_report_time));
+    let old = if draft.observed_generation < stored.observed_generation {
+        Old::OlderGeneration
+    } else {
+        Old::OlderTime
+    };
+    let conditions = match said(draft, at) {
+        Ok(conditions) => conditions,
+        // An old report would not be stored anyway, so its sender need not repair it.
+        Err(_) if age == Ordering::Less => return Ok(Verdict::Old(old)),
+        Err(complaints) => return Err(complaints),
+    };
+    let new = first(draft, conditions, at);
+    Ok(match age.then_with(|| content(&new).cmp(&content(stored))) {
+        Ordering::Greater => Verdict::News(following(stored, new)),
+        Ordering::Equal => Verdict::Old(old),
+        // The stored report is newer but may know less: it says Unknown, and this is the last that
+        // anybody knew.
+        Ordering::Less => match later(stored.definite.as_ref(), new.definite) {
+            definite if definite != stored.definite => {
+                Verdict::News(Report { definite, ..stored.clone() })
+            }
+            _ => Verdict::Old(old),
+        },
+    })
+}
+
+fn in_window(at: Timestamp, now: Timestamp, window: TimeWindow) -> Result<(), Vec<FieldError>> {
+    let ahead = at.duration_since(now);
+    let (constraint, problem) = if window.future < ahead {
+        (Constraint::Max, format!("more than {:#} in the future", window.future))
+    } else if ahead < -window.past {
+        (Constraint::Min, format!("more than {:#} in the past", window.past))
+    } else {
+        return Ok(());
+    };
+    let message =
+        format!("observed_time is {problem}; the time here is {now}: check the reporter's clock");
+    Err(vec![FieldError::new("observed_time", constraint, message).with_value(at.to_string())])
+}
+
+/// The conditions of a draft by name, each as if its status had just changed.
+fn said(draft: &ReportDraft, at: Timestamp) -> Result<Reports, Vec<FieldError>> {
+    let mut by_kind: BTreeMap<&str, Reported> = draft
+        .conditions
+        .iter()
+        .map(|condition| {
+            let reported = Reported {
+                status: condition.status,
+                reason: condition.reason.clone(),
+                message: condition.message.clone(),
+                last_transition_time: at,
+            };
+            (condition.kind.as_str(), reported)
+        })
+        .collect();
+    let mut take = |kind: &str| by_kind.remove(kind).ok_or_else(|| missing(kind));
+    let finalized = take("Finalized").ok();
+    match (take("Available"), take("Applied"), take("Health")) {
+        (Ok(available), Ok(applied), Ok(health)) => Ok(Reports {
+            available,
+            applied,
+            health,
+            finalized,
+            others: by_kind.into_iter().map(|(kind, said)| (kind.to_owned(), said)).collect(),
+        }),
+        (available, applied, health) => {
+            Err([available, applied, health].into_iter().filter_map(Result::err).collect())
+        }
+    }
+}
+
+fn missing(kind: &str) -> FieldError {
+    let message =
+        format!("condition {kind} is missing; every report carries Available, Applied and Health");
+    FieldError::new("conditions", Constraint::Required, message)
+}
+
+fn first(draft: &ReportDraft, conditions: Reports, at: Timestamp) -> Report {
+    let definite = (conditions.available.status != Tri::Unknown).then(|| Definite {
+        generation: draft.observed_generation,
+        at,
+        available: conditions.available.clone(),
+    });
+    Report {
+        observed_generation: draft.observed_generation,
+        conditions,
+        definite,
+        data: draft.data.clone(),
+        metadata: draft.metadata.clone(),
+        created_time: at,
+        generation_since: at,
+        last_report_time: at,
+    }
+}
+
+/// `new` with what it inherits from the report it replaces.
+fn following(stored: &Report, new: Report) -> Report {
+    let before = &stored.conditions;
+    let conditions = Reports {
+        available: since(Some(&before.available), new.conditions.available),
+        applied: since(Some(&before.applied), new.conditions.applied),
+        health: since(Some(&before.health), new.conditions.health),
+        finalized: new.conditions.finalized.map(|said| since(before.finalized.as_ref(), said)),
+        others: new
+            .conditions
+            .others
+            .into_iter()
+            .map(|(kind, said)| {
+                let said = since(before.others.get(&kind), said);
+                (kind, said)
+            })
+            .collect(),
+    };
+    let generation_since = if stored.observed_generation == new.observed_generation {
+        stored.generation_since
+    } else {
+        new.generation_since
+    };
+    Report {
+        conditions,
+        definite: later(stored.definite.as_ref(), new.definite),
+        created_time: stored.created_time,
+        generation_since,
+        ..new
+    }
+}
+
+/// A condition keeps its transition time while its status stays the same.
+fn since(before: Option<&Reported>, now: Reported) -> Reported {
+    match before {
+        Some(before) if before.status == now.status => {
+            Reported { last_transition_time: before.last_transition_time, ..now }
+        }
+        _ => now,
+    }
+}
+
+/// The later of two definite words; the stored one if they say the same.
+fn later(stored: Option<&Definite>, new: Option<Definite>) -> Option<Definite> {
+    let rank = |word: &Definite| {
+        let said = &word.available;
+        (word.generation, word.at, weight(said.status), said.reason.clone(), said.message.clone())
+    };
+    match new {
+        Some(new) if stored.map(rank) < Some(rank(&new)) => {
+            let available = since(stored.map(|word| &word.available), new.available);
+            Some(Definite { available, ..new })
+        }
+        _ => stored.cloned(),
+    }
+}
+
+/// What decides between two reports of one generation and one instant: something must, or the order
+/// of arrival would. The word on `Available` comes first, so that `definite` is decided alike; the
+/// rest is compared as text, in which all that counts is that it differs when the reports do.
+fn content(report: &Report) -> (u8, &str, &str, String) {
+    let Reports { available, applied, health, finalized, others } = &report.conditions;
+    let mut rest = String::new();
+    let named = [Some(applied), Some(health), finalized.as_ref()];
+    for said in named.into_iter().chain(others.values().map(Some)) {
+        let said = said.map(|said| (said.status, &said.reason, &said.message));
+        rest.push_str(&format!("{said:?}"));
+    }
+    rest.push_str(&format!("{:?}{:?}{:?}", others.keys(), report.data, report.metadata));
+    (weight(available.status), &available.reason, &available.message, rest)
+}
+
+/// At the same instant a definite word beats Unknown, and bad news beats good: a false alarm costs
+/// one more look, a false all-clear an outage.
+const fn weight(status: Tri) -> u8 {
+    match status {
+        Tri::Unknown => 0,
+        Tri::True => 1,
+        Tri::False => 2,
+    }
 }
 
 /// One adapter of a kind of resource, as configured.
@@ -200,20 +409,139 @@ pub struct AdapterGraph {
 }
 
 impl AdapterGraph {
-    /// Checks the graph and puts each list in order.
+    /// Checks the graph and puts each list in order; what does not depend on each other stays in the
+    /// order given.
     ///
     /// # Errors
     /// Names an adapter given twice, a dependency nobody defined (with the nearest name), a cycle,
     /// or a built-in adapter that does not exist for the kind.
     pub fn new(kinds: BTreeMap<Kind, Vec<AdapterSpec>>) -> Result<Self, GraphError> {
-        let _ = kinds;
-        todo!()
+        let kinds = kinds
+            .into_iter()
+            .map(|(kind, adapters)| {
+                check(kind, &adapters)?;
+                Ok((kind, in_order(kind, adapters)?))
+            })
+            .collect::<Result<_, GraphError>>()?;
+        Ok(Self { kinds })
     }
 
     /// The adapters of a kind, dependencies first.
     pub fn of(&self, kind: Kind) -> &[AdapterSpec] {
         self.kinds.get(&kind).map_or(&[], Vec::as_slice)
     }
+}
+
+impl Default for AdapterGraph {
+    /// Clusters: validation, then dns, then infrastructure. Node pools: validation, then machines.
+    fn default() -> Self {
+        let built_in = |name: &str, after: &[&str], deadline_mins| AdapterSpec {
+            name: AdapterName(name.to_owned()),
+            depends_on: after.iter().map(|name| AdapterName((*name).to_owned())).collect(),
+            required: true,
+            deadline: SignedDuration::from_mins(deadline_mins),
+            runner: Runner::BuiltIn,
+        };
+        let clusters = vec![
+            built_in("validation", &[], 5),
+            built_in("dns", &["validation"], 5),
+            built_in("infrastructure", &["dns"], 30),
+        ];
+        let pools = vec![built_in("validation", &[], 5), built_in("machines", &["validation"], 30)];
+        Self { kinds: BTreeMap::from([(Kind::Cluster, clusters), (Kind::NodePool, pools)]) }
+    }
+}
+
+/// The adapters that run in this process, by kind of resource.
+pub const fn built_in(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Cluster => &["validation", "dns", "infrastructure"],
+        Kind::NodePool => &["validation", "machines"],
+    }
+}
+
+/// Everything that can be wrong with a list of adapters, but for cycles.
+fn check(kind: Kind, adapters: &[AdapterSpec]) -> Result<(), GraphError> {
+    let names: BTreeSet<&str> = adapters.iter().map(|spec| spec.name.as_str()).collect();
+    let mut seen = BTreeMap::new();
+    for spec in adapters {
+        let wrong = |problem| GraphError { kind, adapter: spec.name.clone(), problem };
+        if let Some(other) = seen.insert(condition_kind(&spec.name), &spec.name) {
+            return Err(wrong(if *other == spec.name {
+                "is given twice; give each adapter once".to_owned()
+            } else {
+                let shared = condition_kind(other);
+                format!("has the same condition {shared} as `{other}`; rename one of them")
+            }));
+        }
+        if spec.runner == Runner::BuiltIn && !built_in(kind).contains(&spec.name.as_str()) {
+            return Err(wrong(format!(
+                "there is no such built-in adapter; the built-in ones are {}; anything else needs a \
+                 webhook, or runs elsewhere as an external adapter",
+                built_in(kind).join(", ")
+            )));
+        }
+        let unknown = spec.depends_on.iter().find(|name| !names.contains(name.as_str()));
+        if let Some(unknown) = unknown {
+            let others = names.iter().copied().filter(|name| *name != spec.name.as_str());
+            let hint = nearest(unknown.as_str(), others)
+                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(wrong(format!("depends on `{unknown}`, which is not defined{hint}")));
+        }
+    }
+    Ok(())
+}
+
+/// The same adapters, each after what it depends on.
+fn in_order(kind: Kind, mut left: Vec<AdapterSpec>) -> Result<Vec<AdapterSpec>, GraphError> {
+    let mut ordered: Vec<AdapterSpec> = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let waits = |spec: &AdapterSpec| {
+            spec.depends_on.iter().any(|name| left.iter().any(|other| other.name == *name))
+        };
+        match left.iter().position(|spec| !waits(spec)) {
+            Some(next) => ordered.push(left.remove(next)),
+            None => return Err(cycle(kind, &left)),
+        }
+    }
+    Ok(ordered)
+}
+
+/// Names the circle in `stuck`, in which every adapter waits for another one.
+fn cycle(kind: Kind, stuck: &[AdapterSpec]) -> GraphError {
+    let waits_for = |name: &AdapterName| {
+        let spec = stuck.iter().find(|spec| spec.name == *name)?;
+        spec.depends_on.iter().find(|name| stuck.iter().any(|other| other.name == **name))
+    };
+    let mut path: Vec<&AdapterName> = Vec::new();
+    let mut next = stuck.first().map(|spec| &spec.name);
+    while let Some(name) = next {
+        let seen = path.iter().position(|before| *before == name);
+        path.push(name);
+        if let Some(start) = seen {
+            path.drain(..start);
+            break;
+        }
+        next = waits_for(name);
+    }
+    let path: Vec<&str> = path.into_iter().map(AdapterName::as_str).collect();
+    GraphError {
+        kind,
+        adapter: AdapterName(path.first().copied().unwrap_or_default().to_owned()),
+        problem: format!(
+            "waits for itself: {}; remove one of these dependencies",
+            path.join(" -> ")
+        ),
+    }
+}
+
+/// The condition of a resource that mirrors this adapter's `Available`: `dns` is `DnsSuccessful`.
+pub fn condition_kind(adapter: &AdapterName) -> String {
+    let words = adapter.as_str().split('-').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters)
+    });
+    words.flatten().chain("Successful".chars()).collect()
 }
 
 /// What is wrong with a configured graph.
@@ -229,13 +557,33 @@ pub struct GraphError {
 }
 
 impl AdapterName {
+    /// The longest name.
+    pub const LEN_MAX: usize = 63;
+
     /// Reads a name: lower-case letters, digits and hyphens, 1 to 63 characters.
     ///
     /// # Errors
     /// Says which rule the text breaks, as a complaint about the field `adapter`.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
-        let _ = text;
-        todo!()
+        let len = text.chars().count();
+        let complaint = if text.is_empty() {
+            FieldError::new("adapter", Constraint::Required, "adapter must not be empty")
+        } else if Self::LEN_MAX < len {
+            FieldError::new(
+                "adapter",
+                Constraint::MaxLength,
+                format!("adapter is {len} characters long; at most {} are allowed", Self::LEN_MAX),
+            )
+        } else if !text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+            FieldError::new(
+                "adapter",
+                Constraint::Pattern,
+                "adapter may hold lower-case letters, digits and hyphens",
+            )
+        } else {
+            return Ok(Self(text.to_owned()));
+        };
+        Err(if len <= 2 * Self::LEN_MAX { complaint.with_value(text) } else { complaint })
     }
 
     /// The text.
@@ -249,3 +597,6 @@ impl fmt::Display for AdapterName {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

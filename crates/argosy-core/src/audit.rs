@@ -5,6 +5,8 @@ use crate::id::ResourceId;
 use crate::resource::{Kind, Resource};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
 
 /// One mutation: who, what, to which, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +50,32 @@ impl AuditRecord {
         reason: Option<String>,
         at: Timestamp,
     ) -> Self {
-        let _ = (caller, action, before, after, reason, at);
-        todo!()
+        let resource = after.or(before).expect("a mutation has a resource before or after it");
+        Self {
+            at,
+            actor: caller.subject.clone(),
+            via: caller.via.to_owned(),
+            tenant: resource.tenant.clone(),
+            action: action.to_owned(),
+            kind: resource.kind,
+            id: resource.id,
+            name: resource.name.to_string(),
+            before: before.map(digest),
+            after: after.map(digest),
+            reason,
+            request_id: caller.request_id.clone(),
+        }
     }
 }
+
+/// SHA-256 in hex over the JSON text of the document, as the store writes it.
+fn digest(document: &Resource) -> String {
+    let text = serde_json::to_vec(document).expect("a resource has only text for map keys");
+    Sha256::digest(&text).iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests;

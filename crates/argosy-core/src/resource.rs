@@ -7,8 +7,9 @@ use crate::adapter::{AdapterName, AdapterSpec, Report};
 use crate::field::FieldError;
 use crate::id::ResourceId;
 use crate::label::Labels;
+use crate::merge::merge;
 use crate::name::Name;
-use crate::status::Condition;
+use crate::status::{Condition, aggregate, phase};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -157,8 +158,27 @@ impl Resource {
         created: Stamp,
         adapters: &[AdapterSpec],
     ) -> Resource {
-        let _ = (new, id, tenant, created, adapters);
-        todo!()
+        let resource = Resource {
+            id,
+            kind: new.kind,
+            name: new.name,
+            tenant,
+            owner: new.owner,
+            spec: new.spec,
+            labels: new.labels,
+            generation: 1,
+            phase_since: created.at,
+            updated: created.clone(),
+            created,
+            deletion: None,
+            started: None,
+            conditions: Vec::new(),
+            reports: BTreeMap::new(),
+            dispatches: BTreeMap::new(),
+            stalled: BTreeMap::new(),
+        };
+        let conditions = aggregate(&resource, adapters, false);
+        Resource { conditions, ..resource }
     }
 
     /// The resource with the patch applied, or `None` if it changes nothing.
@@ -173,8 +193,33 @@ impl Resource {
         updated: Stamp,
         adapters: &[AdapterSpec],
     ) -> Result<Option<Resource>, Vec<FieldError>> {
-        let _ = (patch, updated, adapters);
-        todo!()
+        let mut spec = self.spec.clone();
+        match (&patch.spec, patch.strategy) {
+            (Some(wanted), Strategy::Merge) => merge(&mut spec, wanted),
+            (Some(wanted), Strategy::Replace) => spec = wanted.clone(),
+            (None, Strategy::Merge | Strategy::Replace) => {}
+        }
+        let labels = match &patch.labels {
+            Some(wanted) => {
+                let mut labels = match patch.strategy {
+                    Strategy::Merge => self
+                        .labels
+                        .iter()
+                        .map(|(key, value)| (key.to_owned(), value.into()))
+                        .collect(),
+                    Strategy::Replace => Map::new(),
+                };
+                merge(&mut labels, wanted);
+                Labels::parse(&labels)?
+            }
+            None => self.labels.clone(),
+        };
+        if spec == self.spec && labels == self.labels {
+            return Ok(None);
+        }
+        let now = updated.at;
+        let patched = Resource { spec, labels, updated, ..self.next_generation() };
+        Ok(Some(patched.settled(adapters, false, now)))
     }
 
     /// The resource marked for deletion, or `None` if it is already.
@@ -184,8 +229,13 @@ impl Resource {
         adapters: &[AdapterSpec],
         children: bool,
     ) -> Option<Resource> {
-        let _ = (deletion, adapters, children);
-        todo!()
+        if self.deletion.is_some() {
+            return None;
+        }
+        let now = deletion.at;
+        let updated = Stamp { at: now, by: self.updated.by.clone() };
+        let deleted = Resource { deletion: Some(deletion), updated, ..self.next_generation() };
+        Some(deleted.settled(adapters, children, now))
     }
 
     /// The resource with an accepted report, its conditions made anew.
@@ -197,8 +247,15 @@ impl Resource {
         children: bool,
         now: Timestamp,
     ) -> Resource {
-        let _ = (adapter, report, adapters, children, now);
-        todo!()
+        let mut resource = self.clone();
+        if report.observed_generation == self.generation {
+            resource.stalled.remove(adapter);
+        }
+        if adapters.iter().any(|spec| spec.required && spec.name == *adapter) {
+            resource.started.get_or_insert(now);
+        }
+        resource.reports.insert(adapter.clone(), report);
+        resource.settled(adapters, children, now)
     }
 
     /// The resource with its conditions made anew from what it holds, or `None` if they are as they
@@ -209,14 +266,43 @@ impl Resource {
         children: bool,
         now: Timestamp,
     ) -> Option<Resource> {
-        let _ = (adapters, children, now);
-        todo!()
+        let refreshed = self.clone().settled(adapters, children, now);
+        (refreshed != *self).then_some(refreshed)
     }
 
     /// What is left when the record goes. The deletion time is `now` if nobody asked for one.
     pub fn tombstone(&self, now: Timestamp, forced: Option<String>) -> Tombstone {
-        let _ = (now, forced);
-        todo!()
+        let nobody = || Stamp { at: now, by: "system".to_owned() };
+        Tombstone {
+            id: self.id,
+            kind: self.kind,
+            name: self.name.clone(),
+            tenant: self.tenant.clone(),
+            owner: self.owner,
+            team: self.labels.get("team").map(str::to_owned),
+            deletion: self.deletion.clone().unwrap_or_else(nobody),
+            removed_at: now,
+            forced,
+        }
+    }
+
+    /// A wish that nobody has worked on yet.
+    fn next_generation(&self) -> Resource {
+        Resource {
+            generation: self.generation.saturating_add(1),
+            dispatches: BTreeMap::new(),
+            stalled: BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The same with its conditions, and the time of its phase, as they must be.
+    fn settled(self, adapters: &[AdapterSpec], children: bool, now: Timestamp) -> Resource {
+        let before = phase(&self);
+        let conditions = aggregate(&self, adapters, children);
+        let settled = Resource { conditions, ..self };
+        let phase_since = if phase(&settled) == before { settled.phase_since } else { now };
+        Resource { phase_since, ..settled }
     }
 }
 
@@ -258,3 +344,6 @@ pub struct Tombstone {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
 //! Whose turn it is: which adapters to run now, when to look again, and why.
 
-use crate::adapter::{AdapterName, AdapterSpec};
+use crate::adapter::{AdapterName, AdapterSpec, Runner};
+use crate::backoff;
 use crate::resource::{Generation, Resource};
+use crate::status::{AdapterPhase, adapter_phase, done, predecessors};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
@@ -24,7 +26,8 @@ impl Default for Rules {
             resync_not_ready: SignedDuration::from_secs(10),
             resync_ready: SignedDuration::from_mins(30),
             backoff_first: SignedDuration::from_secs(1),
-            backoff_max: SignedDuration::from_mins(5),
+            // No longer than a resync: people who removed a cause see the cluster recover within it.
+            backoff_max: SignedDuration::from_secs(10),
         }
     }
 }
@@ -69,6 +72,11 @@ pub struct Turn {
 /// has not finished this generation; after a failure with backoff; and at each resync. While the
 /// resource is being deleted the order is reversed, and nothing is cleaned up before the last child
 /// is gone.
+///
+/// Nobody is told to run an external adapter, or a webhook that refused the event of this
+/// generation; their deadlines count all the same.
+///
+/// Guarantees: at `wake_at` the same question has a new answer, and not before.
 pub fn plan(
     of: &Resource,
     adapters: &[AdapterSpec],
@@ -77,6 +85,108 @@ pub fn plan(
     now: Timestamp,
     rules: &Rules,
 ) -> Plan {
-    let _ = (of, adapters, children, attempts, now, rules);
-    todo!()
+    let deleting = of.deletion.is_some();
+    if deleting && children {
+        return Plan::default();
+    }
+    let is_done = |spec: &AdapterSpec| done(of, &spec.name).is_some();
+    if deleting && adapters.iter().filter(|spec| spec.required).all(is_done) {
+        return Plan { finalize: true, ..Plan::default() };
+    }
+    let mut plan = Plan::default();
+    for spec in adapters {
+        let Some(turn) = turn_since(of, spec, adapters) else { continue };
+        let attempts = attempts.get(&spec.name).filter(|past| past.generation == of.generation);
+        if let Some((due, reason)) = due(of, spec, attempts, turn, rules) {
+            if due <= now {
+                plan.run.push(Turn { adapter: spec.name.clone(), reason });
+            } else {
+                plan.wake(due);
+            }
+        }
+        if let Some(deadline) = deadline(of, spec, turn) {
+            if deadline <= now {
+                plan.stalled.push(spec.name.clone());
+            } else {
+                plan.wake(deadline);
+            }
+        }
+    }
+    if deleting {
+        plan.run.reverse();
+    }
+    plan
 }
+
+impl Plan {
+    fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+/// Since when it is the adapter's turn: since the last one before it was done with this generation.
+fn turn_since(of: &Resource, spec: &AdapterSpec, adapters: &[AdapterSpec]) -> Option<Timestamp> {
+    predecessors(of, &spec.name, adapters)
+        .into_iter()
+        .map(|before| done(of, before))
+        .try_fold(of.updated.at, |latest, done| Some(latest.max(done?)))
+}
+
+/// When the adapter is to be run, and why; `None` while that is not for us to say.
+fn due(
+    of: &Resource,
+    spec: &AdapterSpec,
+    attempts: Option<&Attempts>,
+    turn: Timestamp,
+    rules: &Rules,
+) -> Option<(Timestamp, &'static str)> {
+    let dispatch = of.dispatches.get(&spec.name);
+    let refused = dispatch.is_some_and(|dispatch| {
+        dispatch.generation == of.generation && dispatch.rejected.is_some()
+    });
+    if spec.runner == Runner::External || refused || attempts.is_some_and(|past| past.running) {
+        return None;
+    }
+    let reported = last_report(of, spec);
+    let done = done(of, &spec.name).is_some();
+    let last = match (attempts, reported) {
+        (Some(past), reported) => reported.map_or(past.started, |at| at.max(past.started)),
+        // A report from before its turn says that it waits: now it need not.
+        (None, Some(reported)) if done || turn <= reported => reported,
+        (None, _) => return Some((Timestamp::MIN, "its turn")),
+    };
+    let failures = attempts.map_or(0, |past| past.failures);
+    // What a webhook's adapter reports is its own to retry; only an undelivered event is ours.
+    let failed =
+        spec.runner == Runner::BuiltIn && adapter_phase(of, &spec.name) == AdapterPhase::Failed;
+    let (wait, reason) = if 0 < failures || failed {
+        let who = format!("{}/{}", of.id, spec.name);
+        let wait = backoff::delay(&who, failures.max(1), rules.backoff_first, rules.backoff_max);
+        (wait, "retry after a failure")
+    } else if done {
+        (rules.resync_ready, "resync of what is done")
+    } else {
+        (rules.resync_not_ready, "resync of what is not done")
+    };
+    Some((later(last, wait), reason))
+}
+
+/// When the adapter counts as stalled, unless it does already, or is done.
+fn deadline(of: &Resource, spec: &AdapterSpec, turn: Timestamp) -> Option<Timestamp> {
+    let owes = done(of, &spec.name).is_none() && !of.stalled.contains_key(&spec.name);
+    let heard = last_report(of, spec).map_or(turn, |reported| reported.max(turn));
+    owes.then(|| later(heard, spec.deadline))
+}
+
+/// When the adapter last reported at this generation.
+fn last_report(of: &Resource, spec: &AdapterSpec) -> Option<Timestamp> {
+    let report = of.reports.get(&spec.name)?;
+    (report.observed_generation == of.generation).then_some(report.last_report_time)
+}
+
+fn later(at: Timestamp, wait: SignedDuration) -> Timestamp {
+    at.checked_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;
