@@ -10,10 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use line::predecessors;
-pub use line::{
-    AdapterLine, AdapterPhase, PROGRESS_ENDINGS, PROGRESS_REASONS, WAITING_REASONS, adapter_line,
-    adapter_phase,
-};
+pub use line::{AdapterLine, AdapterPhase, adapter_line, adapter_phase};
 
 /// One condition of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,11 +32,11 @@ pub struct AdapterLine {
 }
 
 /// Reasons of an `Available` that is False because the adapter waits for something.
-pub const WAITING_REASONS: [&str; 4] =
+const WAITING_REASONS: [&str; 4] =
     ["PreconditionsNotMet", "PreconditionNotMet", "NotStarted", "ResourcesSkipped"];
 
 /// Reasons of an `Available` that is False because the adapter is still at work.
-pub const PROGRESS_REASONS: [&str; 5] = [
+const PROGRESS_REASONS: [&str; 5] = [
     "JobRunning",
     "JobPending",
     "WorkloadInProgress",
@@ -45,7 +45,7 @@ pub const PROGRESS_REASONS: [&str; 5] = [
 ];
 
 /// Endings of reasons that mean the same, in adapters' own words.
-pub const PROGRESS_ENDINGS: [&str; 3] = ["InProgress", "Running", "Progressing"];
+const PROGRESS_ENDINGS: [&str; 3] = ["InProgress", "Running", "Progressing"];
 
 /// What an adapter is doing about the current generation, by its last report.
 pub fn adapter_phase(of: &Resource, adapter: &AdapterName) -> AdapterPhase {
