@@ -1,17 +1,24 @@
 //! Reports of adapters: judged, stored with their history, and shown.
 
-use crate::resource::Target;
+use crate::office::{HISTORY, Mutation, Office, system};
+use crate::resource::{Resources, Target};
 use crate::{Error, Stored};
-use argosy_core::access::Caller;
-use argosy_core::adapter::{AdapterName, Old, Report, ReportDraft};
+use argosy_core::access::{Caller, Role, Verb};
+use argosy_core::adapter::{AdapterName, Old, Report, ReportDraft, Verdict, accept};
+use argosy_core::id::ResourceId;
 use argosy_core::resource::{Generation, Resource};
+use argosy_store::Txn;
+use argosy_store::engine::{Entry, EntryQuery, Fence};
+use argosy_store::view::View;
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The service.
 #[derive(Clone)]
 pub struct Adapters {
-    _later: (),
+    pub(crate) resources: Resources,
 }
 
 /// What became of a report.
@@ -48,17 +55,112 @@ pub struct HistoryEntry {
 
 impl Adapters {
     /// Takes a report.
+    ///
+    /// # Errors
+    /// The resource does not exist, the report is not well formed, or the caller may not report for
+    /// this adapter.
     pub async fn report(
         &self,
         caller: &Caller,
         target: Target<'_>,
         draft: ReportDraft,
     ) -> Result<Reporting, Error> {
-        let _ = (caller, target, draft);
-        todo!()
+        if caller.role == Role::Adapter && caller.adapter.as_deref() != Some(draft.adapter.as_str())
+        {
+            let own = caller.adapter.as_deref().unwrap_or("none");
+            return Err(Error::Forbidden(format!(
+                "this credential may report for the adapter '{own}', not for '{}'",
+                draft.adapter
+            )));
+        }
+        let find = |view: &View| {
+            let found = self.resources.find(view, caller, Verb::Report, target)?;
+            Ok(Some(found.resource.clone()))
+        };
+        let taken = self.take(caller, find, &draft, None).await?;
+        taken.ok_or_else(|| Error::NotFound {
+            kind: target.kind,
+            reference: target.reference.to_owned(),
+            cluster: target.cluster.map(str::to_owned),
+        })
+    }
+
+    /// Takes a report of a built-in adapter; `None` if the resource is gone.
+    pub(crate) async fn report_own(
+        &self,
+        id: ResourceId,
+        draft: &ReportDraft,
+        fence: &Fence,
+    ) -> Result<Option<Reporting>, Error> {
+        let caller = system(&format!("adapter:{}", draft.adapter));
+        let find = |view: &View| Ok(view.resource(id).cloned());
+        self.take(&caller, find, draft, Some(fence)).await
+    }
+
+    async fn take(
+        &self,
+        caller: &Caller,
+        find: impl Fn(&View) -> Result<Option<Stored<Resource>>, Error>,
+        draft: &ReportDraft,
+        fence: Option<&Fence>,
+    ) -> Result<Option<Reporting>, Error> {
+        let office = &self.resources.office;
+        let decide = |view: &View, now: Timestamp| {
+            let Some(before) = find(view)? else { return Ok((None, None)) };
+            let of = &before.value;
+            let verdict = accept(of, draft, now, office.settings.window).map_err(Error::Invalid)?;
+            let mut txn = Txn::at(now);
+            if let Some(fence) = fence {
+                txn.fence(fence.clone());
+            }
+            let entry = |discarded: Option<Old>, report: Report| HistoryEntry {
+                sequence: 0,
+                at: now,
+                adapter: draft.adapter.clone(),
+                generation: of.generation,
+                discarded,
+                report,
+            };
+            let subject = of.id.to_string();
+            match verdict {
+                Verdict::Old(old) => {
+                    if let Some(report) = draft.as_report(now) {
+                        txn.append(HISTORY, &subject, &entry(Some(old), report));
+                    }
+                    Ok((Some(txn), Some(Reporting::Discarded(old))))
+                }
+                Verdict::News(report) => {
+                    let adapters = office.adapters(of.kind);
+                    let children = view.has_children(of.id);
+                    let after =
+                        of.reported(&draft.adapter, report.clone(), adapters, children, now);
+                    let after = Arc::new(after);
+                    if of.reports.get(&draft.adapter).is_none_or(|past| differs(past, &report)) {
+                        txn.append(HISTORY, &subject, &entry(None, report.clone()));
+                    }
+                    let resource = Stored { value: after.clone(), revision: before.revision };
+                    let change = Mutation::update("report", &before, after);
+                    Office::write(&mut txn, change, caller, now)?;
+                    Ok((Some(txn), Some(Reporting::Stored { resource, report: Box::new(report) })))
+                }
+            }
+        };
+        let (revision, mut reporting) = office.decide(decide).await?;
+        match &mut reporting {
+            Some(Reporting::Stored { resource, .. }) => {
+                resource.revision = revision;
+                office.stats.reports_stored.add_one();
+            }
+            Some(Reporting::Discarded(_)) => office.stats.reports_discarded.add_one(),
+            None => {}
+        }
+        Ok(reporting)
     }
 
     /// Earlier reports about a resource, newest first; `before` is the sequence to go on before.
+    ///
+    /// # Errors
+    /// The resource does not exist (any more), or is another team's.
     pub async fn history(
         &self,
         caller: &Caller,
@@ -66,7 +168,38 @@ impl Adapters {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<HistoryEntry>, Error> {
-        let _ = (caller, target, before, limit);
-        todo!()
+        let resource = self.resources.get(caller, target)?;
+        let query = EntryQuery {
+            stream: HISTORY.to_owned(),
+            subject: Some(resource.value.id.to_string()),
+            cursor: before,
+            newest_first: true,
+            limit,
+        };
+        let entries = self.resources.office.store.entries(&query).await?;
+        entries
+            .into_iter()
+            .map(|entry| {
+                let mut known: HistoryEntry = read_entry(&entry)?;
+                known.sequence = entry.sequence;
+                Ok(known)
+            })
+            .collect()
     }
+}
+
+/// Whether a report says anything that the one before it did not. One that only says "still so" is
+/// not worth a line of history.
+fn differs(past: &Report, report: &Report) -> bool {
+    past.observed_generation != report.observed_generation
+        || past.conditions != report.conditions
+        || past.data != report.data
+}
+
+/// Decodes an entry of one of our streams.
+pub(crate) fn read_entry<T: DeserializeOwned>(entry: &Entry) -> Result<T, Error> {
+    serde_json::from_str(&entry.body).map_err(|error| {
+        let place = format!("the entry {} cannot be read: {error}", entry.sequence);
+        argosy_store::Error::Refused(place).into()
+    })
 }

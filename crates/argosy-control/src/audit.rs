@@ -1,14 +1,18 @@
 //! The audit log: read it, and prove that nobody changed it.
 
 use crate::Error;
-use argosy_core::access::Caller;
+use crate::adapter::read_entry;
+use crate::office::{AUDIT, Office, allow_verb};
+use argosy_core::access::{Caller, Verb};
 use argosy_core::audit::AuditRecord;
+use argosy_store::engine::{Entry, EntryQuery, chain};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// The service.
 #[derive(Clone)]
 pub struct Audit {
-    _later: (),
+    pub(crate) office: Arc<Office>,
 }
 
 /// One record and its place in the chain.
@@ -49,21 +53,100 @@ pub struct Break {
     pub problem: String,
 }
 
+/// How many entries are checked at a time.
+const PAGE: usize = 1000;
+
 impl Audit {
-    /// Records, newest first; `before` is the sequence to go on before.
+    /// Records of the caller's tenant, newest first; `before` is the sequence to go on before.
+    ///
+    /// # Errors
+    /// The caller is not an admin, or the store is out of reach.
     pub async fn list(
         &self,
         caller: &Caller,
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<AuditEntry>, Error> {
-        let _ = (caller, before, limit);
-        todo!()
+        allow_verb(caller, Verb::Administer)?;
+        let mut found = Vec::new();
+        let mut cursor = before;
+        while found.len() < limit {
+            let page = self.page(cursor, true).await?;
+            let Some(last) = page.last() else { break };
+            cursor = Some(last.sequence);
+            for entry in page {
+                let record: AuditRecord = read_entry(&entry)?;
+                if record.tenant == caller.tenant && found.len() < limit {
+                    found.push(AuditEntry {
+                        sequence: entry.sequence,
+                        revision: entry.revision.0,
+                        record,
+                        previous: entry.previous,
+                        hash: entry.hash,
+                    });
+                }
+            }
+        }
+        Ok(found)
     }
 
-    /// Checks the whole chain.
+    /// Checks the whole chain, from the oldest entry that is kept to the one the store remembers as
+    /// the last.
+    ///
+    /// # Errors
+    /// The caller is not an admin, or the store is out of reach. A broken chain is an answer.
     pub async fn verify(&self, caller: &Caller) -> Result<Verification, Error> {
-        let _ = caller;
-        todo!()
+        allow_verb(caller, Verb::Administer)?;
+        let head = self.office.store.stream_head(AUDIT).await?;
+        let mut found = Verification { entries: 0, first: None, last: None, broken: None };
+        let mut previous: Option<Entry> = None;
+        let end = head.as_ref().map_or(0, |(sequence, _)| *sequence);
+        loop {
+            let page = self.page(previous.as_ref().map(|entry| entry.sequence), false).await?;
+            let Some(_) = page.first() else { break };
+            for entry in page {
+                // What was written after we asked for the head is for the next check.
+                if end < entry.sequence {
+                    return Ok(found);
+                }
+                found.entries += 1;
+                found.first.get_or_insert(entry.sequence);
+                found.last = Some(entry.sequence);
+                if let Some(problem) = misfit(previous.as_ref(), &entry) {
+                    found.broken = Some(Break { sequence: entry.sequence, problem });
+                    return Ok(found);
+                }
+                previous = Some(entry);
+            }
+        }
+        if let Some((sequence, hash)) = head
+            && previous.as_ref().map(|entry| (entry.sequence, &entry.hash))
+                != Some((sequence, &hash))
+        {
+            let problem = "the last entries are missing".to_owned();
+            found.broken = Some(Break { sequence, problem });
+        }
+        Ok(found)
     }
+
+    async fn page(&self, cursor: Option<u64>, newest_first: bool) -> Result<Vec<Entry>, Error> {
+        let stream = AUDIT.to_owned();
+        let query = EntryQuery { stream, subject: None, cursor, newest_first, limit: PAGE };
+        Ok(self.office.store.entries(&query).await?)
+    }
+}
+
+/// Why an entry does not follow the one before it.
+fn misfit(previous: Option<&Entry>, entry: &Entry) -> Option<String> {
+    let Entry { sequence, subject, at, body, .. } = entry;
+    if let Some(before) = previous {
+        if before.sequence + 1 != *sequence {
+            return Some(format!("the entries after {} are missing", before.sequence));
+        }
+        if before.hash != entry.previous {
+            return Some("it does not follow the entry before it".to_owned());
+        }
+    }
+    let hash = chain(&entry.previous, *sequence, subject, *at, body);
+    (hash != entry.hash).then(|| "it was changed after it was written".to_owned())
 }

@@ -4,13 +4,23 @@ use crate::adapter::Adapters;
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::ids::Ids;
+use crate::loops::run::Hands;
+use crate::loops::{self, Beats};
+use crate::notify::Notifier;
+use crate::office::Office;
+use crate::provider::Provider;
 use crate::resource::Resources;
 use crate::stats::Stats;
+use crate::task::Tasks;
 use argosy_core::access::Authorization;
 use argosy_core::adapter::{AdapterGraph, TimeWindow};
 use argosy_core::catalog::Catalog;
+use argosy_core::resource::Kind;
 use argosy_core::sentinel::Rules;
+use argosy_core::status::{Phase, phase};
+use argosy_store::Store;
 use jiff::SignedDuration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the services and loops go by.
@@ -53,19 +63,84 @@ pub struct Control {
     pub ids: Ids,
     /// What everything goes by.
     pub settings: Arc<Settings>,
+    office: Arc<Office>,
+    beats: Arc<Beats>,
+}
+
+/// Who does the work outside.
+pub struct Outside {
+    /// Clouds, by the name in `spec.provider`.
+    pub clouds: BTreeMap<String, Arc<dyn Provider>>,
+    /// Delivers events to adapters outside.
+    pub notifier: Arc<dyn Notifier>,
 }
 
 impl Control {
-    /// The loops have made their first round, and each ran when it last should have.
+    /// Builds the services, and starts the loops as tasks. `holder` names this process among those
+    /// that share the store.
+    pub fn start(
+        store: Store,
+        settings: Settings,
+        outside: Outside,
+        clock: Clock,
+        ids: Ids,
+        holder: &str,
+        tasks: &mut Tasks,
+    ) -> Control {
+        let settings = Arc::new(settings);
+        let stats = Arc::new(Stats::default());
+        let beats = Arc::new(Beats::default());
+        let office = Arc::new(Office {
+            store,
+            clock,
+            ids: ids.clone(),
+            settings: settings.clone(),
+            stats: stats.clone(),
+        });
+        let resources = Resources { office: office.clone() };
+        let adapters = Adapters { resources: resources.clone() };
+        let Outside { clouds, notifier } = outside;
+        let clouds = Arc::new(clouds);
+        let hands = {
+            let adapters = adapters.clone();
+            move |fence| Hands {
+                adapters: adapters.clone(),
+                clouds: clouds.clone(),
+                notifier: notifier.clone(),
+                fence,
+            }
+        };
+        beats.beat("sentinel", clock.now());
+        let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
+        tasks.start("sentinel", loops::sentinel::run(hands, o, b, h));
+        let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
+        tasks.start("retention", loops::retention::run(o, b, h));
+        let audit = Audit { office: office.clone() };
+        Control { resources, adapters, audit, stats, clock, ids, settings, office, beats }
+    }
+
+    /// Every loop ran when it last should have.
     ///
     /// # Errors
     /// Says which loop is late.
     pub fn ready(&self) -> Result<(), String> {
-        todo!()
+        match self.beats.late(self.clock.now()) {
+            None => Ok(()),
+            Some(name) => Err(format!("the loop `{name}` has not run for a minute")),
+        }
     }
 
     /// How many resources there are, by kind and phase.
-    pub fn census(&self) -> Vec<(argosy_core::resource::Kind, argosy_core::status::Phase, usize)> {
-        todo!()
+    pub fn census(&self) -> Vec<(Kind, Phase, usize)> {
+        let mut counts = BTreeMap::new();
+        self.office.store.read(|view| {
+            for kind in Kind::ALL {
+                counts.extend(Phase::ALL.map(|phase| ((kind, phase), 0)));
+                for resource in view.resources(kind) {
+                    *counts.entry((kind, phase(&resource.value))).or_insert(0) += 1;
+                }
+            }
+        });
+        counts.into_iter().map(|((kind, phase), count)| (kind, phase, count)).collect()
     }
 }

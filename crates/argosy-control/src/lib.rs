@@ -31,5 +31,5 @@ mod office;
 mod control;
 
 pub use argosy_store::{Revision, view::Stored};
-pub use control::{Control, Settings};
+pub use control::{Control, Outside, Settings};
 pub use error::Error;

@@ -1,1 +1,61 @@
 //! The loops: woken by the feed, they look again.
+
+pub(crate) mod retention;
+pub(crate) mod run;
+pub(crate) mod sentinel;
+
+use crate::office::Office;
+use argosy_store::engine::Fence;
+use jiff::{SignedDuration, Timestamp};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+use tracing::warn;
+
+/// How long a lease lasts without renewal. A dead process's work waits this long for another.
+pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(10);
+
+/// How often it is renewed: twice may fail before the lease is lost.
+pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(3);
+
+/// When each loop last showed that it goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Beats(Mutex<Vec<(&'static str, Timestamp)>>);
+
+impl Beats {
+    /// A loop may be silent for this long: several turns, each of which may wait for the store.
+    const SILENCE_MAX: SignedDuration = SignedDuration::from_secs(60);
+
+    pub(crate) fn beat(&self, name: &'static str, now: Timestamp) {
+        let mut beats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match beats.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, at)) => *at = now,
+            None => beats.push((name, now)),
+        }
+    }
+
+    /// Which loop is late; `None` if none is.
+    pub(crate) fn late(&self, now: Timestamp) -> Option<&'static str> {
+        let beats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = |at: &Timestamp| Self::SILENCE_MAX < now.duration_since(*at);
+        beats.iter().find(|(_, at)| late(at)).map(|(name, _)| *name)
+    }
+}
+
+/// Waits until this process may run a loop.
+pub(crate) async fn lead(
+    office: &Office,
+    name: &'static str,
+    holder: &str,
+    beats: &Beats,
+) -> Fence {
+    loop {
+        beats.beat(name, office.clock.now());
+        match office.store.lease(name, holder, LEASE).await {
+            Ok(Some(lease)) => return Fence { lease: name.to_owned(), epoch: lease.epoch },
+            Ok(None) => {}
+            Err(error) => warn!(%error, lease = name, "could not ask for the lease"),
+        }
+        tokio::time::sleep(RENEW_EVERY).await;
+    }
+}

@@ -5,7 +5,7 @@ use crate::control::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::stats::Stats;
-use argosy_core::access::{Caller, Decision, Verb, may, may_touch};
+use argosy_core::access::{Caller, Decision, Role, Verb, may, may_touch};
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::audit::AuditRecord;
 use argosy_core::invariant;
@@ -127,6 +127,20 @@ pub(crate) fn allow_verb(caller: &Caller, verb: Verb) -> Result<(), Error> {
             "the role {} may not do this",
             serde_json::to_value(caller.role).ok().as_ref().and_then(|r| r.as_str()).unwrap_or("?")
         ))),
+    }
+}
+
+/// Ourselves, when nobody asked.
+pub(crate) fn system(subject: &str) -> Caller {
+    Caller {
+        subject: subject.to_owned(),
+        via: "system",
+        // Records of what we do carry the resource's own tenant.
+        tenant: String::new(),
+        teams: Vec::new(),
+        role: Role::Admin,
+        adapter: None,
+        request_id: String::new(),
     }
 }
 

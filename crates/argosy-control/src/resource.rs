@@ -127,6 +127,9 @@ pub struct Resources {
     pub(crate) office: Arc<Office>,
 }
 
+/// What to write, the resource, and its revision if an earlier request created it.
+type Creating = (Option<Txn>, (Arc<Resource>, Option<Revision>));
+
 /// A resource that was found, with its cluster if it has one.
 pub(crate) struct Found<'v> {
     pub(crate) resource: &'v Stored<Resource>,
@@ -164,7 +167,7 @@ impl Resources {
         caller: &Caller,
         creation: &Creation<'_>,
         write: &Write,
-    ) -> Result<(Option<Txn>, (Arc<Resource>, Option<Revision>)), Error> {
+    ) -> Result<Creating, Error> {
         let Creation { kind, cluster, name, spec, labels } = creation;
         let cluster = cluster.map(|reference| self.cluster(view, caller, reference)).transpose()?;
         if *kind == Kind::NodePool && cluster.is_none() {

@@ -175,6 +175,15 @@ pub enum Old {
     OlderTime,
 }
 
+impl ReportDraft {
+    /// The draft as a report that stands alone, for the history of what was not news; `None` if a
+    /// mandatory condition is missing.
+    pub fn as_report(&self, now: Timestamp) -> Option<Report> {
+        let at = self.observed_time.unwrap_or(now);
+        Some(first(self, said(self, at).ok()?, at))
+    }
+}
+
 /// Judges a report about `of`, which this adapter may have reported on before.
 ///
 /// Guarantees: of any set of reports about one generation of `of`, in any order and however often

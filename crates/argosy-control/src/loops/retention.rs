@@ -1,0 +1,91 @@
+//! Forgets what is old, so that nothing grows without bound.
+
+use crate::Error;
+use crate::loops::{Beats, RENEW_EVERY, lead};
+use crate::office::{AUDIT, HISTORY, Office};
+use argosy_store::Txn;
+use argosy_store::engine::{Retention, StreamRetention};
+use jiff::{SignedDuration, Timestamp};
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::warn;
+
+const NAME: &str = "retention";
+
+/// How often the loop looks. Nothing it removes is wanted, so late is early enough.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// How many changes a watcher can be behind. At a thousand commits a second it is minutes; fewer
+/// would make clients list again after a restart, more would only cost disk.
+const CHANGES_KEPT: u64 = 100_000;
+
+/// How many entries a stream keeps, whatever their age.
+const ENTRIES_KEPT: u64 = 1_000_000;
+
+/// How many documents one commit removes: other commits wait behind it.
+const REMOVALS_MAX: usize = 500;
+
+/// Runs until the process ends.
+pub(crate) async fn run(
+    office: Arc<Office>,
+    beats: Arc<Beats>,
+    holder: String,
+) -> Result<(), Error> {
+    loop {
+        let fence = lead(&office, NAME, &holder, &beats).await;
+        let now = office.clock.now();
+        let forget = forgettable(&office, now);
+        let outcome = match forget {
+            Some(mut txn) => {
+                txn.fence(fence);
+                office.store.commit(txn).await.map(|_| ())
+            }
+            None => office.store.trim(&retention(&office, now)).await,
+        };
+        if let Err(error) = &outcome {
+            warn!(%error, "could not forget what is old");
+        }
+        let rounds = EVERY.as_secs() / RENEW_EVERY.as_secs();
+        for _ in 0..rounds {
+            beats.beat(NAME, office.clock.now());
+            tokio::time::sleep(RENEW_EVERY).await;
+        }
+    }
+}
+
+/// Documents that have outlived their purpose. They carry no audit record: nothing that a person
+/// asked for changes.
+fn forgettable(office: &Office, now: Timestamp) -> Option<Txn> {
+    let removed_before = before(now, office.settings.tombstones_kept);
+    let (tombstones, keys) = office
+        .store
+        .read(|view| (view.tombstones_before(removed_before), view.idempotency_keys_expired(now)));
+    if tombstones.is_empty() && keys.is_empty() {
+        return None;
+    }
+    let mut txn = Txn::at(now);
+    for tombstone in tombstones.iter().take(REMOVALS_MAX) {
+        txn.remove(&*tombstone.value, tombstone.revision);
+    }
+    for key in keys.iter().take(REMOVALS_MAX) {
+        txn.remove(&*key.value, key.revision);
+    }
+    Some(txn)
+}
+
+fn retention(office: &Office, now: Timestamp) -> Retention {
+    let stream = |stream: &str, kept: SignedDuration| StreamRetention {
+        stream: stream.to_owned(),
+        before: before(now, kept),
+        entries_kept: ENTRIES_KEPT,
+    };
+    let streams = vec![
+        stream(AUDIT, office.settings.audit_kept),
+        stream(HISTORY, office.settings.history_kept),
+    ];
+    Retention { changes_kept: CHANGES_KEPT, streams }
+}
+
+fn before(now: Timestamp, kept: SignedDuration) -> Timestamp {
+    now.checked_sub(kept).unwrap_or(Timestamp::MIN)
+}

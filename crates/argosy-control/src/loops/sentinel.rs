@@ -1,0 +1,379 @@
+//! Drives reconciliation: a commit wakes what depends on it; timers catch the rest.
+//!
+//! What a newcomer gets wrong: everything this loop remembers may be lost. It is made anew from the
+//! store when a process starts to lead.
+
+use crate::Error;
+use crate::loops::run::{Ended, Hands, Job};
+use crate::loops::{Beats, LEASE, RENEW_EVERY, lead};
+use crate::office::{Mutation, Office, system};
+use crate::resource::bury;
+use argosy_core::adapter::{AdapterName, Runner};
+use argosy_core::id::ResourceId;
+use argosy_core::resource::{Kind, Resource};
+use argosy_core::sentinel::{Attempts, plan};
+use argosy_store::engine::Fence;
+use argosy_store::view::{Event, View};
+use argosy_store::{Revision, Txn};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tracing::{error, info, warn};
+
+const NAME: &str = "sentinel";
+
+/// How many runs may be under way at once. Most wait for a cloud, so it may be many; each holds a
+/// connection to it, so not without end.
+const RUNS_MAX: usize = 256;
+
+/// After so many panics on one resource an adapter is left alone with it until it changes.
+const PANICS_MAX: u32 = 5;
+
+/// When to look again at a resource for which something could not be saved.
+const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Runs until the process ends.
+pub(crate) async fn run(
+    hands: impl Fn(Fence) -> Hands,
+    office: Arc<Office>,
+    beats: Arc<Beats>,
+    holder: String,
+) -> Result<(), Error> {
+    loop {
+        let fence = lead(&office, NAME, &holder, &beats).await;
+        info!(epoch = fence.epoch, "reconciling");
+        let desk = Desk::new(hands(fence), office.clone());
+        desk.work(&beats, &holder).await;
+        warn!("another process reconciles now");
+    }
+}
+
+/// What the leading process has on its desk.
+struct Desk {
+    office: Arc<Office>,
+    hands: Hands,
+    seen: Revision,
+    attempts: HashMap<ResourceId, BTreeMap<AdapterName, Attempts>>,
+    panics: HashMap<ResourceId, BTreeMap<AdapterName, u32>>,
+    alarms: BTreeSet<(Timestamp, ResourceId)>,
+    alarm_of: HashMap<ResourceId, Timestamp>,
+    runs: JoinSet<Ended>,
+    jobs: HashMap<Id, Job>,
+    under_way: HashMap<(ResourceId, AdapterName), AbortHandle>,
+    slots: Arc<Semaphore>,
+    fenced: bool,
+}
+
+impl Desk {
+    fn new(hands: Hands, office: Arc<Office>) -> Self {
+        Self {
+            office,
+            hands,
+            seen: Revision::ZERO,
+            attempts: HashMap::new(),
+            panics: HashMap::new(),
+            alarms: BTreeSet::new(),
+            alarm_of: HashMap::new(),
+            runs: JoinSet::new(),
+            jobs: HashMap::new(),
+            under_way: HashMap::new(),
+            slots: Arc::new(Semaphore::new(RUNS_MAX)),
+            fenced: false,
+        }
+    }
+
+    /// Works until the lease is lost. Runs that are under way are then dropped.
+    async fn work(mut self, beats: &Beats, holder: &str) {
+        let mut changes = self.office.store.subscribe();
+        let mut renewal = tokio::time::interval(RENEW_EVERY);
+        let mut renewed = self.office.clock.now();
+        self.look_at_everything().await;
+        while !self.fenced {
+            let alarm = self.alarms.first().map(|(at, _)| *at);
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.follow().await;
+                }
+                Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
+                () = wait_for(&self.office, alarm) => self.ring().await,
+                _ = renewal.tick() => {
+                    let now = self.office.clock.now();
+                    beats.beat(NAME, now);
+                    match self.office.store.lease(NAME, holder, LEASE).await {
+                        Ok(Some(lease)) if lease.epoch == self.hands.fence.epoch => renewed = now,
+                        Ok(_) => return,
+                        Err(error) if now.duration_since(renewed) < LEASE => {
+                            warn!(%error, "could not renew the lease");
+                        }
+                        Err(error) => {
+                            warn!(%error, "the lease ran out");
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A first look at everything there is.
+    async fn look_at_everything(&mut self) {
+        let ids = self.office.store.read(|view| {
+            self.seen = view.revision();
+            let all = Kind::ALL.into_iter().flat_map(|kind| view.resources(kind));
+            all.map(|resource| resource.value.id).collect::<Vec<_>>()
+        });
+        for id in ids {
+            self.refresh(id).await;
+            self.look_at(id).await;
+        }
+    }
+
+    /// Looks at what changed.
+    async fn follow(&mut self) {
+        loop {
+            let events = match self.office.store.events(self.seen).await {
+                Ok(Ok(events)) => events,
+                Ok(Err(_)) => return self.look_at_everything().await,
+                Err(error) => {
+                    warn!(%error, "could not read the feed");
+                    return;
+                }
+            };
+            let Some(last) = events.last() else { return };
+            self.seen = last.revision;
+            let touched: BTreeSet<_> = events.iter().flat_map(|event| touched(event)).collect();
+            for id in touched {
+                self.look_at(id).await;
+            }
+        }
+    }
+
+    /// Looks at everything whose time has come.
+    async fn ring(&mut self) {
+        let now = self.office.clock.now();
+        while let Some((at, id)) = self.alarms.first().copied()
+            && at <= now
+        {
+            self.alarms.remove(&(at, id));
+            self.alarm_of.remove(&id);
+            self.look_at(id).await;
+        }
+    }
+
+    /// Decides about one resource, and acts.
+    async fn look_at(&mut self, id: ResourceId) {
+        let now = self.office.clock.now();
+        let found = self.office.store.read(|view| {
+            let resource = view.resource(id)?.value.clone();
+            Some((resource, view.has_children(id)))
+        });
+        let Some((resource, children)) = found else { return self.forget(id) };
+        let adapters = self.office.adapters(resource.kind);
+        let none = BTreeMap::new();
+        let attempts = self.attempts.get(&id).unwrap_or(&none);
+        let rules = &self.office.settings.rules;
+        let plan = plan(&resource, adapters, children, attempts, now, rules);
+        self.set_alarm(id, plan.wake_at);
+        for turn in plan.run {
+            self.start(&resource, &turn.adapter, turn.reason, now);
+        }
+        let saved = if plan.finalize {
+            self.finalize(id).await
+        } else if !plan.stalled.is_empty() {
+            self.mark_stalled(&resource, &plan.stalled).await
+        } else {
+            Ok(())
+        };
+        match saved {
+            Ok(()) => {}
+            Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
+            Err(error) => {
+                warn!(%error, resource = %id, "could not save what was decided; trying again");
+                self.set_alarm(id, now.checked_add(AFTER_TROUBLE).ok());
+            }
+        }
+    }
+
+    fn start(&mut self, resource: &Resource, name: &AdapterName, reason: &str, now: Timestamp) {
+        let adapters = self.office.adapters(resource.kind);
+        let Some(spec) = adapters.iter().find(|spec| spec.name == *name) else { return };
+        let id = resource.id;
+        let panics = self.panics.get(&id).and_then(|of| of.get(name)).copied().unwrap_or(0);
+        let attempts = self.attempts.entry(id).or_default();
+        let past = attempts.get(name).filter(|past| past.generation == resource.generation);
+        if past.is_some() && PANICS_MAX <= panics {
+            return;
+        }
+        let failures = past.map_or(0, |past| past.failures);
+        let generation = resource.generation;
+        let attempt = Attempts { generation, running: true, started: now, failures };
+        attempts.insert(name.clone(), attempt);
+        // A run for an older generation works on what nobody wants any more.
+        if let Some(old) = self.under_way.remove(&(id, name.clone())) {
+            old.abort();
+        }
+        info!(resource = %id, adapter = %name, generation, reason, "adapter runs");
+        let job = Job { id, adapter: name.clone(), generation };
+        let (hands, run, slots) = (self.hands.clone(), job.clone(), self.slots.clone());
+        let runner = spec.runner.clone();
+        let handle = self.runs.spawn(async move {
+            let _slot = slots.acquire().await;
+            match runner {
+                Runner::BuiltIn => hands.built_in(&run).await,
+                Runner::Webhook { url } => hands.webhook(&run, &url, failures).await,
+                Runner::External => Ended::Moot,
+            }
+        });
+        self.jobs.insert(handle.id(), job);
+        self.under_way.insert((id, name.clone()), handle);
+    }
+
+    async fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let (task, ended, panicked) = match ended {
+            Ok((task, ended)) => (task, ended, false),
+            Err(death) => (death.id(), Ended::Failed, death.is_panic()),
+        };
+        let Some(job) = self.jobs.remove(&task) else { return };
+        let key = (job.id, job.adapter.clone());
+        if self.under_way.get(&key).is_none_or(|current| current.id() != task) {
+            return;
+        }
+        self.under_way.remove(&key);
+        if ended == Ended::Fenced {
+            self.fenced = true;
+            return;
+        }
+        if let Some(attempt) =
+            self.attempts.get_mut(&job.id).and_then(|attempts| attempts.get_mut(&job.adapter))
+        {
+            attempt.running = false;
+            attempt.failures = match ended {
+                Ended::Failed => attempt.failures.saturating_add(1),
+                Ended::Well | Ended::Moot | Ended::Fenced => 0,
+            };
+        }
+        if panicked {
+            let count =
+                self.panics.entry(job.id).or_default().entry(job.adapter.clone()).or_default();
+            *count += 1;
+            let count = *count;
+            error!(resource = %job.id, adapter = %job.adapter, count, "an adapter panicked");
+            self.hands.report_panic(&job, count, PANICS_MAX <= count).await;
+        }
+        self.look_at(job.id).await;
+    }
+
+    fn set_alarm(&mut self, id: ResourceId, at: Option<Timestamp>) {
+        if let Some(old) = self.alarm_of.remove(&id) {
+            self.alarms.remove(&(old, id));
+        }
+        if let Some(at) = at {
+            self.alarm_of.insert(id, at);
+            self.alarms.insert((at, id));
+        }
+    }
+
+    fn forget(&mut self, id: ResourceId) {
+        self.set_alarm(id, None);
+        self.panics.remove(&id);
+        for name in self.attempts.remove(&id).unwrap_or_default().into_keys() {
+            if let Some(run) = self.under_way.remove(&(id, name)) {
+                run.abort();
+            }
+        }
+    }
+
+    /// Removes the record of a resource that is cleaned up.
+    async fn finalize(&self, id: ResourceId) -> Result<(), Error> {
+        let caller = system(NAME);
+        let decide = |view: &View, now: Timestamp| {
+            let Some(gone) = view.resource(id) else { return Ok((None, ())) };
+            let none = BTreeMap::new();
+            let adapters = self.office.adapters(gone.value.kind);
+            let children = view.has_children(id);
+            let rules = &self.office.settings.rules;
+            if !plan(&gone.value, adapters, children, &none, now, rules).finalize {
+                return Ok((None, ()));
+            }
+            let mut txn = Txn::at(now);
+            txn.fence(self.hands.fence.clone());
+            bury(&mut txn, "finalize", gone, None, &caller, now)?;
+            Ok((Some(txn), ()))
+        };
+        self.office.decide(decide).await.map(|_| info!(resource = %id, "deleted"))
+    }
+
+    /// Says that adapters let their deadlines pass.
+    async fn mark_stalled(&self, of: &Resource, stalled: &[AdapterName]) -> Result<(), Error> {
+        for adapter in stalled {
+            warn!(resource = %of.id, %adapter, "adapter let its deadline pass");
+        }
+        let mark = |resource: &mut Resource, now: Timestamp| {
+            for adapter in stalled {
+                resource.stalled.entry(adapter.clone()).or_insert(now);
+            }
+        };
+        self.amend(of.id, "stall", Some(of.generation), mark).await
+    }
+
+    /// Brings the conditions up to date with the configuration.
+    async fn refresh(&mut self, id: ResourceId) {
+        if let Err(error) = self.amend(id, "refresh", None, |_, _| {}).await {
+            warn!(%error, resource = %id, "could not bring conditions up to date");
+        }
+    }
+
+    /// Changes what we know about a resource, and its conditions with it.
+    async fn amend(
+        &self,
+        id: ResourceId,
+        action: &'static str,
+        generation: Option<u32>,
+        change: impl Fn(&mut Resource, Timestamp),
+    ) -> Result<(), Error> {
+        let caller = system(NAME);
+        let decide = |view: &View, now: Timestamp| {
+            let Some(before) = view.resource(id) else { return Ok((None, ())) };
+            if generation.is_some_and(|generation| generation != before.value.generation) {
+                return Ok((None, ()));
+            }
+            let mut changed = (*before.value).clone();
+            change(&mut changed, now);
+            let adapters = self.office.adapters(changed.kind);
+            let children = view.has_children(id);
+            let Some(after) = changed.refreshed(adapters, children, now) else {
+                return Ok((None, ()));
+            };
+            let mut txn = Txn::at(now);
+            txn.fence(self.hands.fence.clone());
+            Office::write(
+                &mut txn,
+                Mutation::update(action, before, Arc::new(after)),
+                &caller,
+                now,
+            )?;
+            Ok((Some(txn), ()))
+        };
+        self.office.decide(decide).await.map(|_| ())
+    }
+}
+
+/// The resources an event is about: those that changed, and the owner of one that went.
+fn touched(event: &Event) -> impl Iterator<Item = ResourceId> {
+    event.resources.iter().flat_map(|change| {
+        let gone = change.before.as_ref().filter(|_| change.after.is_none());
+        [Some(change.id), gone.and_then(|gone| gone.value.owner)].into_iter().flatten()
+    })
+}
+
+async fn wait_for(office: &Office, alarm: Option<Timestamp>) {
+    match alarm {
+        Some(at) => office.clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
