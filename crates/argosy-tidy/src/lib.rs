@@ -1,1 +1,1 @@
-//! Placeholder.
+//! Tests of the code itself: nothing to call. The checks are in `tests/tidy/`.
