@@ -21,7 +21,7 @@ fn text_complaints(file: &File) -> Vec<String> {
         for at in rust::places(line, concat!("TO", "DO")) {
             let rest = line.get(at + 4..).unwrap_or_default();
             let number = rest.strip_prefix("(#").and_then(|rest| rest.split_once(')'));
-            if !number.is_some_and(|(number, _)| number.parse::<u32>().is_ok()) {
+            if number.is_none_or(|(number, _)| number.parse::<u32>().is_err()) {
                 complain("no issue number: open one and name it as `(#12)`, or do it now");
             }
         }

@@ -91,7 +91,9 @@ pub(crate) fn places<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = u
     code.match_indices(word).map(|(at, _)| at).filter(move |at| {
         let before = code.get(..*at).and_then(|text| text.chars().next_back());
         let after = code.get(at + word.len()..).and_then(|text| text.chars().next());
-        !(opens && before.is_some_and(is_name_char)) && !(closes && after.is_some_and(is_name_char))
+        let longer_before = opens && before.is_some_and(is_name_char);
+        let longer_after = closes && after.is_some_and(is_name_char);
+        !longer_before && !longer_after
     })
 }
 
