@@ -1,4 +1,4 @@
-"""An adapter for Argosy in fifty lines: told by webhook, reports over REST. Python 3.9 or newer, no packages.
+"""An adapter for Argosy in sixty lines: told by webhook, reports over REST. Python 3.9 or newer, no packages.
 
     ARGOSY_URL=http://127.0.0.1:8080 ADAPTER=billing SECRET_FILE=./secret python3 adapter.py
 """
