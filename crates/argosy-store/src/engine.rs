@@ -7,6 +7,7 @@
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -160,8 +161,8 @@ pub struct Change {
 pub enum Changes {
     /// The changes after the one asked for, without holes; empty at the end.
     Page(Vec<Change>),
-    /// The one asked for is no longer retained: list again. The oldest revision one can resume
-    /// after is given.
+    /// The one asked for is no longer retained, or was never given (a backup was restored): list
+    /// again. The oldest revision one can resume after is given.
     Gone(Revision),
 }
 
@@ -211,7 +212,8 @@ pub struct Lease {
 pub struct Retention {
     /// Keep at least the last so many changes of the feed.
     pub changes_kept: u64,
-    /// Per stream: drop entries written before this time, and all but the newest so many.
+    /// Per stream: drop entries written before this time, and all but the newest so many. Only
+    /// the beginning of a stream is ever dropped, so that its chain stays whole.
     pub streams: Vec<StreamRetention>,
 }
 
@@ -272,6 +274,7 @@ pub trait Engine: Send + Sync + 'static {
     async fn stream_head(&self, stream: &str) -> Result<Option<(u64, String)>, Error>;
 
     /// Takes or renews a lease for `holder`, by the engine's clock. `None` if somebody else has it.
+    /// A lease that ran out is taken anew, with a larger epoch, also by the one who had it.
     async fn lease(
         &self,
         name: &str,
@@ -282,12 +285,36 @@ pub trait Engine: Send + Sync + 'static {
     /// Forgets what the retention allows.
     async fn trim(&self, retention: &Retention) -> Result<(), Error>;
 
-    /// Returns when another process may have committed; never, if there is no other.
+    /// Returns when another process may have committed; never, if there is no other. For one
+    /// caller at a time. A wake-up can be lost: look now and then without it.
     async fn foreign_commit(&self);
 }
 
 /// The hash of an entry: SHA-256, in hex, over the previous hash and the entry's own parts.
+///
+/// The time counts to the microsecond, which is what every engine keeps of it.
 pub fn chain(previous: &str, sequence: u64, subject: &str, at: Timestamp, body: &str) -> String {
-    let _ = (previous, sequence, subject, at, body);
-    todo!()
+    let mut hash = Sha256::new();
+    // Each text is led by its length: otherwise a letter could move from the subject to the body.
+    for text in [previous, subject, body] {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.update(sequence.to_be_bytes());
+    hash.update(at.as_microsecond().to_be_bytes());
+    hash.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        for digit in [byte >> 4, byte & 15] {
+            hex.extend(char::from_digit(u32::from(digit), 16));
+        }
+        hex
+    })
 }
+
+/// The time as every engine keeps it: to the microsecond.
+pub fn stored_time(at: Timestamp) -> Timestamp {
+    // Fewer microseconds than nanoseconds: a time that was in range stays in range.
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,12 @@
 
 pub mod engine;
 
+pub mod plan;
+
+pub mod feed;
+
+pub mod failpoint;
+
 pub mod memory;
 
 pub mod embedded;
