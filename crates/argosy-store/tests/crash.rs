@@ -1,0 +1,106 @@
+//! A process that is killed at every failpoint leaves a store in which nothing acknowledged is
+//! missing and nothing is half done.
+
+use argosy_store::embedded::Embedded;
+use argosy_store::engine::{
+    Append, Changes, Commit, Engine, Expect, Key, Outcome, Put, Retention, Revision,
+};
+use argosy_store::failpoint;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const DIR: &str = "ARGOSY_CRASH_DIR";
+
+/// Two documents and an entry that all say `number`.
+fn commit(number: u64) -> Commit {
+    let put = |id: &str| Put {
+        key: Key::new("cluster", id),
+        expect: Expect::Any,
+        body: Some(number.to_string().into()),
+    };
+    Commit {
+        puts: vec![put("left"), put("right")],
+        appends: vec![Append {
+            stream: "audit".to_string(),
+            subject: "cluster".to_string(),
+            body: number.to_string().into(),
+        }],
+        ..Commit::default()
+    }
+}
+
+#[tokio::test]
+#[ignore = "this is the process that the other tests kill"]
+async fn writes_until_killed() {
+    let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
+    let engine = Embedded::open(&dir).unwrap();
+    let acknowledge =
+        |number: u64| std::fs::write(dir.join("acknowledged"), number.to_string()).unwrap();
+    let head = engine.head().await.unwrap().0;
+    // What was read once may not be lost either.
+    acknowledge(head);
+    for number in head + 1.. {
+        let outcomes = engine.commit(vec![commit(number)]).await.unwrap();
+        assert_eq!(outcomes, [Outcome::Committed(Revision(number))]);
+        acknowledge(number);
+        let retention = Retention { changes_kept: 5, streams: vec![] };
+        engine.trim(&retention).await.unwrap();
+    }
+}
+
+fn run_until_killed(dir: &Path, failpoint: &str) {
+    let child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "writes_until_killed", "--ignored"])
+        .env(DIR, dir)
+        .env("ARGOSY_FAILPOINT", failpoint)
+        .output()
+        .expect("this test runs again");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&child.status);
+    assert_eq!(signal, Some(6), "{failpoint}: {}", String::from_utf8_lossy(&child.stdout));
+}
+
+async fn check(dir: &Path, failpoint: &str) {
+    let acknowledged = std::fs::read_to_string(dir.join("acknowledged")).unwrap_or_default();
+    let acknowledged: u64 = acknowledged.parse().unwrap_or(0);
+    let engine = Embedded::open(dir).expect("the store is readable");
+    let head = engine.head().await.expect("the store is readable").0;
+    assert!(acknowledged <= head && head <= acknowledged + 1, "{failpoint}: {acknowledged} {head}");
+    let documents = engine.scan(None, 10).await.expect("the store is readable");
+    let bodies: Vec<&str> = documents.iter().map(|document| &*document.body).collect();
+    let last = head.to_string();
+    let expected = if head == 0 { vec![] } else { vec![&*last, &*last] };
+    assert_eq!(bodies, expected, "{failpoint}: both or none");
+    let sequence = engine
+        .stream_head("audit")
+        .await
+        .expect("the store is readable")
+        .map_or(0, |(sequence, _)| sequence);
+    assert_eq!(sequence, head, "{failpoint}");
+    let floor = match engine.changes(Revision::ZERO, 100).await.expect("the store is readable") {
+        Changes::Page(_) => Revision::ZERO,
+        Changes::Gone(floor) => floor,
+    };
+    let Changes::Page(page) = engine.changes(floor, 100).await.expect("the store is readable")
+    else {
+        panic!("gone")
+    };
+    let revisions: Vec<u64> = page.iter().map(|change| change.revision.0).collect();
+    assert_eq!(revisions, (floor.0 + 1..=head).collect::<Vec<_>>(), "{failpoint}: no holes");
+}
+
+#[tokio::test]
+async fn killed_anywhere_nothing_acknowledged_is_lost() {
+    let name = format!("argosy-crash-{}", std::process::id());
+    let dir = std::env::temp_dir().join(name);
+    for name in failpoint::ALL {
+        let _ = std::fs::remove_dir_all(&dir);
+        // There is one migration in the life of a store; the rest also in the middle of its life.
+        let hits: &[u64] = if *name == "migrate.before_commit" { &[1] } else { &[1, 9, 1] };
+        for hit in hits {
+            let failpoint = format!("{name}:{hit}");
+            run_until_killed(&dir, &failpoint);
+            check(&dir, &failpoint).await;
+        }
+    }
+    let _ = std::fs::remove_dir_all(&dir);
+}
