@@ -1,6 +1,6 @@
 //! What can be asked for: providers, their regions and machine types, and the limits of a pool.
 
-use crate::field::{Constraint, FieldError};
+use crate::field::{Constraint, FieldError, QUOTE_LEN_MAX, quotable};
 use crate::nearest::nearest;
 use crate::resource::{Kind, Spec};
 use serde::{Deserialize, Serialize};
@@ -272,16 +272,6 @@ fn unsupported(
     let message = format!("{complaint} Supported {noun}: {}", supported.join(", "));
     let complaint = FieldError::new(field, Constraint::Enum, message);
     if sent.len() <= QUOTE_LEN_MAX { complaint.with_value(sent) } else { complaint }
-}
-
-/// The most characters of somebody's text that a sentence repeats.
-const QUOTE_LEN_MAX: usize = 63;
-
-/// Text from outside, cut and escaped so that it can stand in a sentence and on a terminal.
-fn quotable(text: &str) -> String {
-    let start: String = text.chars().take(QUOTE_LEN_MAX).collect();
-    let cut = if start.len() < text.len() { "…" } else { "" };
-    format!("{}{cut}", start.escape_debug())
 }
 
 #[cfg(test)]

@@ -79,3 +79,13 @@ impl FieldError {
         self
     }
 }
+
+/// The most characters of somebody's text that a sentence repeats.
+pub(crate) const QUOTE_LEN_MAX: usize = 63;
+
+/// Text from outside, cut and escaped so that it can stand in a sentence and on a terminal.
+pub(crate) fn quotable(text: &str) -> String {
+    let start: String = text.chars().take(QUOTE_LEN_MAX).collect();
+    let cut = if start.len() < text.len() { "…" } else { "" };
+    format!("{}{cut}", start.escape_debug())
+}

@@ -59,6 +59,16 @@ impl Labels {
     }
 }
 
+/// Whether a text can be the key of a label.
+pub(crate) fn is_key(text: &str) -> bool {
+    check_key("", text).is_ok()
+}
+
+/// Whether a text can be the value of a label.
+pub(crate) fn is_value(text: &str) -> bool {
+    text.is_empty() || text.len() <= PART_LEN_MAX && is_word(text)
+}
+
 /// The longest key: a DNS name of 253 characters, a slash and a name.
 const KEY_LEN_MAX: usize = 255;
 /// The longest value, and the longest name and DNS label inside a key.
@@ -138,7 +148,7 @@ fn parse_value(field: &str, value: &Value) -> Result<String, FieldError> {
             format!("{field} is {len} characters long; at most {PART_LEN_MAX} are allowed"),
         ));
     }
-    if !text.is_empty() && !is_word(text) {
+    if !is_value(text) {
         return Err(FieldError::new(
             field,
             Constraint::Pattern,
