@@ -37,3 +37,6 @@ pub mod audit;
 pub mod upgrade;
 
 pub mod invariant;
+
+#[cfg(test)]
+mod fixture;
