@@ -47,3 +47,6 @@ uuid_ids! {
     /// A cluster or a node pool, for ever: names are reused, this is not.
     ResourceId,
 }
+
+#[cfg(test)]
+mod tests;

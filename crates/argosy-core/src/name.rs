@@ -61,3 +61,6 @@ impl fmt::Debug for Name {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,7 +219,7 @@ impl Resource {
         }
         let now = updated.at;
         let patched = Resource { spec, labels, updated, ..self.next_generation() };
-        Ok(Some(patched.settled(adapters, false, now)))
+        Ok(Some(self.settled(patched, adapters, false, now)))
     }
 
     /// The resource marked for deletion, or `None` if it is already.
@@ -235,7 +235,7 @@ impl Resource {
         let now = deletion.at;
         let updated = Stamp { at: now, by: self.updated.by.clone() };
         let deleted = Resource { deletion: Some(deletion), updated, ..self.next_generation() };
-        Some(deleted.settled(adapters, children, now))
+        Some(self.settled(deleted, adapters, children, now))
     }
 
     /// The resource with an accepted report, its conditions made anew.
@@ -255,7 +255,7 @@ impl Resource {
             resource.started.get_or_insert(now);
         }
         resource.reports.insert(adapter.clone(), report);
-        resource.settled(adapters, children, now)
+        self.settled(resource, adapters, children, now)
     }
 
     /// The resource with its conditions made anew from what it holds, or `None` if they are as they
@@ -266,7 +266,7 @@ impl Resource {
         children: bool,
         now: Timestamp,
     ) -> Option<Resource> {
-        let refreshed = self.clone().settled(adapters, children, now);
+        let refreshed = self.settled(self.clone(), adapters, children, now);
         (refreshed != *self).then_some(refreshed)
     }
 
@@ -296,12 +296,17 @@ impl Resource {
         }
     }
 
-    /// The same with its conditions, and the time of its phase, as they must be.
-    fn settled(self, adapters: &[AdapterSpec], children: bool, now: Timestamp) -> Resource {
-        let before = phase(&self);
-        let conditions = aggregate(&self, adapters, children);
-        let settled = Resource { conditions, ..self };
-        let phase_since = if phase(&settled) == before { settled.phase_since } else { now };
+    /// What was made of this resource, with its conditions and the time of its phase as they must be.
+    fn settled(
+        &self,
+        changed: Resource,
+        adapters: &[AdapterSpec],
+        children: bool,
+        now: Timestamp,
+    ) -> Resource {
+        let conditions = aggregate(&changed, adapters, children);
+        let settled = Resource { conditions, ..changed };
+        let phase_since = if phase(&settled) == phase(self) { self.phase_since } else { now };
         Resource { phase_since, ..settled }
     }
 }

@@ -19,3 +19,6 @@ pub fn upgrade(kind: &str, from: u32, document: Value) -> Result<Value, String> 
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Documents as they were once stored: what is read from them, and written again, must not change.
+//!
+//! When a stored type changes on purpose, add the step to `upgrade.rs`, then write the files anew
+//! with `UPDATE=1 cargo test -p argosy-core --test golden`.
+
+#![expect(clippy::unwrap_used, reason = "the panic is the failure of the test")]
+
+use argosy_core::adapter::{AdapterName, Definite, Report, Reported, Reports, Tri};
+use argosy_core::id::ResourceId;
+use argosy_core::label::Labels;
+use argosy_core::name::Name;
+use argosy_core::resource::{Dispatch, Kind, Resource, Stamp};
+use argosy_core::status::Condition;
+use argosy_core::upgrade::{VERSION, upgrade};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+#[track_caller]
+fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, kind: &str, today: &T) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    let written = serde_json::to_string_pretty(today).unwrap() + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &written).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap();
+    let document = upgrade(kind, VERSION, serde_json::from_str(&stored).unwrap()).unwrap();
+    assert_eq!(&serde_json::from_value::<T>(document).unwrap(), today, "{file} is read otherwise");
+    assert_eq!(written, stored, "{file} is written otherwise");
+}
+
+#[test]
+fn a_resource_with_everything_in_it_is_read_and_written_as_ever() {
+    check("resource.json", "resource", &resource());
+}
+
+#[test]
+fn a_tombstone_is_read_and_written_as_ever() {
+    check(
+        "tombstone.json",
+        "tombstone",
+        &resource().tombstone(at(7), Some("lost account".to_owned())),
+    );
+}
+
+#[test]
+fn a_document_without_what_was_added_later_is_still_read() {
+    let mut bare = serde_json::to_value(resource()).unwrap();
+    let optional = [
+        "owner",
+        "deletion",
+        "started",
+        "conditions",
+        "reports",
+        "dispatches",
+        "stalled",
+        "labels",
+    ];
+    for member in optional {
+        bare.as_object_mut().unwrap().remove(member).unwrap();
+    }
+    let read: Resource = serde_json::from_value(bare).unwrap();
+    assert!(read.owner.is_none() && read.deletion.is_none() && read.started.is_none());
+    assert!(read.reports.is_empty() && read.conditions.is_empty() && read.labels.is_empty());
+}
+
+fn resource() -> Resource {
+    let adapter = AdapterName::parse("machines").unwrap();
+    let conditions = vec![Condition {
+        kind: "Reconciled".to_owned(),
+        status: Tri::False,
+        reason: "ReconciledMissingAdapters".to_owned(),
+        message: "Waiting for machines".to_owned(),
+        observed_generation: 3,
+        created_time: at(0),
+        last_updated_time: at(5),
+        last_transition_time: at(3),
+    }];
+    let rejected = Some("410 Gone".to_owned());
+    let labels = object(json!({ "example.com/tier": "gold", "team": "alpha" }));
+    Resource {
+        id: ResourceId::parse("01990000-0000-7000-8000-000000000001").unwrap(),
+        kind: Kind::NodePool,
+        name: Name::parse("gpu-pool").unwrap(),
+        tenant: "acme".to_owned(),
+        owner: ResourceId::parse("01990000-0000-7000-8000-000000000002"),
+        spec: object(json!({ "machineType": "a3-highgpu-8g", "nodeCount": 5 })),
+        labels: Labels::parse(&labels).unwrap(),
+        generation: 3,
+        created: by("ada", 0),
+        updated: by("ada", 3),
+        deletion: Some(by("eve", 3)),
+        started: Some(at(1)),
+        phase_since: at(3),
+        conditions,
+        reports: BTreeMap::from([(adapter.clone(), report())]),
+        dispatches: BTreeMap::from([(
+            adapter.clone(),
+            Dispatch { generation: 3, delivered: 2, rejected },
+        )]),
+        stalled: BTreeMap::from([(adapter, at(6))]),
+    }
+}
+
+fn report() -> Report {
+    let said = |status, reason: &str, seconds| Reported {
+        status,
+        reason: reason.to_owned(),
+        message: format!("{reason} it is"),
+        last_transition_time: at(seconds),
+    };
+    Report {
+        observed_generation: 3,
+        conditions: Reports {
+            available: said(Tri::Unknown, "Looking", 5),
+            applied: said(Tri::True, "JobLaunched", 1),
+            health: said(Tri::True, "NoErrors", 1),
+            finalized: Some(said(Tri::False, "StillDraining", 5)),
+            others: BTreeMap::from([("NodesRegistered".to_owned(), said(Tri::True, "All", 2))]),
+        },
+        definite: Some(Definite {
+            generation: 2,
+            at: at(2),
+            available: said(Tri::True, "Done", 2),
+        }),
+        data: object(json!({ "nodes": ["n-1", "n-2"] })),
+        metadata: object(json!({ "executionTime": "115s", "jobName": "machines-gen3" })),
+        created_time: at(1),
+        generation_since: at(4),
+        last_report_time: at(5),
+    }
+}
+
+/// With microseconds, because that is what is stored.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_microsecond((1_761_652_800 + seconds) * 1_000_000 + 250_001).unwrap()
+}
+
+fn by(who: &str, seconds: i64) -> Stamp {
+    Stamp { at: at(seconds), by: who.to_owned() }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
