@@ -53,12 +53,14 @@ pub struct Cause {
 /// Work that could not be done. It will be tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why: `QuotaExceeded`, with the numbers and the way out.
+    /// Why: `QuotaExceeded`, with the numbers.
     pub cause: Cause,
     /// Whether anything was created all the same.
     pub applied: bool,
     /// False if the failure was not foreseen: the adapter itself is then not healthy.
     pub healthy: bool,
+    /// More about it, for `data`: `guidance` says what a person can do.
+    pub data: Map<String, Value>,
 }
 
 /// A cloud.
