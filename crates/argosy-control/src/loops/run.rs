@@ -162,7 +162,8 @@ impl Hands {
         };
         let message = format!("The adapter crashed {panics} time(s) on this resource; {next}");
         let cause = Cause { reason: "AdapterPanicked".to_owned(), message };
-        let said = work.outcome(Err(Refusal { cause, applied: false, healthy: false }));
+        let said =
+            work.outcome(Err(Refusal { cause, applied: false, healthy: false, data: Map::new() }));
         // Already logged as a panic; whether it is also stored changes nothing.
         let _ = self.report(job, &work, said, self.office().clock.now()).await;
     }
@@ -288,7 +289,7 @@ fn no_cloud(provider: Option<&str>) -> Refusal {
          adapter an external one in the configuration."
     );
     let cause = Cause { reason: "ProviderNotConfigured".to_owned(), message };
-    Refusal { cause, applied: false, healthy: true }
+    Refusal { cause, applied: false, healthy: true, data: Map::new() }
 }
 
 /// What a built-in adapter does, and how it speaks of it.
@@ -412,7 +413,7 @@ impl<'a> Work<'a> {
                 let applied = (Tri::True, cause);
                 Said { available, applied, health, finalized: None, data: done.data }
             }
-            Err(Refusal { cause, applied, healthy }) => {
+            Err(Refusal { cause, applied, healthy, data }) => {
                 let applied = if applied { Tri::True } else { Tri::False };
                 let health = match healthy {
                     true => (Tri::True, no_errors()),
@@ -423,7 +424,7 @@ impl<'a> Work<'a> {
                     applied: (applied, cause),
                     health,
                     finalized: None,
-                    data: Map::new(),
+                    data,
                 }
             }
         }
