@@ -244,8 +244,9 @@ fn in_window(at: Timestamp, now: Timestamp, window: TimeWindow) -> Result<(), Ve
     } else {
         return Ok(());
     };
-    let message =
-        format!("observed_time is {problem}; the time here is {now}: check the reporter's clock");
+    let message = format!(
+        "observed_time is {problem}; the time here is {now:.0}: check the reporter's clock"
+    );
     Err(vec![FieldError::new("observed_time", constraint, message).with_value(at.to_string())])
 }
 

@@ -12,10 +12,8 @@ pub fn delay(
 ) -> SignedDuration {
     // 2^62 of anything is past every `max`, so a longer row of failures need not be counted.
     let doublings = attempt.saturating_sub(1).min(62);
-    let full = (0..doublings)
-        .try_fold(first, |wait, _| wait.checked_mul(2).filter(|wait| *wait < max))
-        .unwrap_or(max)
-        .min(max);
+    let full =
+        (0..doublings).try_fold(first, |wait, _| wait.checked_mul(2)).unwrap_or(max).min(max);
     let fifth = full / 5;
     full - fifth + fifth.mul_f64(fraction(who, attempt))
 }

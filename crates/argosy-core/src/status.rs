@@ -185,8 +185,6 @@ fn reconciled(of: &Resource, required: &[&AdapterName], children: bool) -> Made 
         (true, "ReconciledAll", message)
     };
     let updated = oldest_report(of, required);
-    let before = of.conditions.iter().find(|condition| condition.kind == RECONCILED);
-    let outdated = before.is_some_and(|before| before.observed_generation < generation);
     Made {
         kind: RECONCILED.to_owned(),
         status,
@@ -195,7 +193,8 @@ fn reconciled(of: &Resource, required: &[&AdapterName], children: bool) -> Made 
         generation,
         updated,
         born: of.updated.at,
-        changed: if !status && outdated { of.updated.at } else { updated },
+        // A new wish has no reports yet, so what it takes back is taken back when it was made.
+        changed: updated,
     }
 }
 
@@ -317,7 +316,7 @@ fn healthy(of: &Resource, required: &[&AdapterName]) -> Option<Made> {
 fn stalled(of: &Resource) -> Option<Made> {
     let since = of.stalled.values().copied().min()?;
     let named: Vec<String> =
-        of.stalled.iter().map(|(name, since)| format!("{name} (since {since})")).collect();
+        of.stalled.iter().map(|(name, since)| format!("{name} (since {since:.0})")).collect();
     let message = format!(
         "No report in time from {}: see /statuses for the last word of each adapter, check that the \
          adapter runs, and fix the cause; its next report clears this",

@@ -16,12 +16,12 @@ fn patched(patch: &Patch) -> Option<(Value, Value)> {
 #[test]
 fn a_patch_merges_or_replaces() {
     let spec = json!({"provider": "gcp", "region": "us-east1", "nodeCount": 5});
-    let more = Some(json!({"nodeCount": 5}));
+    let more = json!({"nodeCount": 5});
     let team = json!({"team": "alpha"});
-    let merged = patched(&patch(more.clone(), None, Strategy::Merge));
+    let merged = patched(&patch(Some(more.clone()), None, Strategy::Merge));
     assert_eq!(merged, Some((spec, team.clone())));
-    let replaced = patched(&patch(more.clone(), None, Strategy::Replace));
-    assert_eq!(replaced, Some((more.unwrap(), team)));
+    let replaced = patched(&patch(Some(more.clone()), None, Strategy::Replace));
+    assert_eq!(replaced, Some((more, team)));
 
     let spec = json!({"provider": "gcp", "region": "us-east1", "nodeCount": 3});
     let labels = Some(json!({"env": "dev"}));

@@ -53,6 +53,13 @@ fn a_turn_comes_as_soon_as_what_is_before_it_is_done() {
 }
 
 #[test]
+fn children_hold_back_nothing_but_a_deletion() {
+    let specs = adapters("a");
+    let plan = plan(&cluster(&specs), &specs, true, &BTreeMap::new(), at(0), &Rules::default());
+    assert_eq!(line(&plan), "a: its turn, wake 60");
+}
+
+#[test]
 fn a_run_that_is_under_way_is_not_started_again() {
     check(CHAIN, "", "a:run@1+0", 30, "wake 60");
 }

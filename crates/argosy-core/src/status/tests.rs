@@ -85,6 +85,11 @@ fn ready_with_a_sick_adapter_is_ready_and_not_healthy() {
     let of = told(of, &specs, "dns:T@1+9");
     let healthy = condition(&of, "Healthy");
     assert_eq!((healthy.status, healthy.last_transition_time), (Tri::True, at(9)));
+    // What was wrong with the generation before is not held against this one.
+    let of = told(of, &specs, "dns:TTF@1+10");
+    let of = at_generation(of, 2, 20).refreshed(&specs, false, at(20)).unwrap();
+    let healthy = condition(&of, "Healthy");
+    assert_eq!((healthy.status, healthy.last_transition_time), (Tri::True, at(20)));
 }
 
 #[test]
