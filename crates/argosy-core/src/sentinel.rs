@@ -1,6 +1,6 @@
 //! Whose turn it is: which adapters to run now, when to look again, and why.
 
-use crate::adapter::{AdapterName, AdapterSpec, Runner};
+use crate::adapter::{AdapterName, AdapterSpec, Report, Runner, Tri};
 use crate::backoff;
 use crate::resource::{Generation, Resource};
 use crate::status::{AdapterPhase, adapter_phase, done, predecessors};
@@ -147,9 +147,9 @@ fn due(
     if spec.runner == Runner::External || refused || attempts.is_some_and(|past| past.running) {
         return None;
     }
-    let reported = last_report(of, spec);
+    let report = last_report(of, spec);
     let done = done(of, &spec.name).is_some();
-    let last = match (attempts, reported) {
+    let last = match (attempts, report.map(|report| report.last_report_time)) {
         (Some(past), reported) => reported.map_or(past.started, |at| at.max(past.started)),
         // A report from before its turn says that it waits: now it need not.
         (None, Some(reported)) if done || turn <= reported => reported,
@@ -157,8 +157,9 @@ fn due(
     };
     let failures = attempts.map_or(0, |past| past.failures);
     // What a webhook's adapter reports is its own to retry; only an undelivered event is ours.
-    let failed =
-        spec.runner == Runner::BuiltIn && adapter_phase(of, &spec.name) == AdapterPhase::Failed;
+    let failed = spec.runner == Runner::BuiltIn
+        && (adapter_phase(of, &spec.name) == AdapterPhase::Failed
+            || report.is_some_and(|report| report.conditions.health.status == Tri::False));
     let (wait, reason) = if 0 < failures || failed {
         let who = format!("{}/{}", of.id, spec.name);
         let wait = backoff::delay(&who, failures.max(1), rules.backoff_first, rules.backoff_max);
@@ -174,14 +175,13 @@ fn due(
 /// When the adapter counts as stalled, unless it does already, or is done.
 fn deadline(of: &Resource, spec: &AdapterSpec, turn: Timestamp) -> Option<Timestamp> {
     let owes = done(of, &spec.name).is_none() && !of.stalled.contains_key(&spec.name);
-    let heard = last_report(of, spec).map_or(turn, |reported| reported.max(turn));
+    let heard = last_report(of, spec).map_or(turn, |report| report.last_report_time.max(turn));
     owes.then(|| later(heard, spec.deadline))
 }
 
-/// When the adapter last reported at this generation.
-fn last_report(of: &Resource, spec: &AdapterSpec) -> Option<Timestamp> {
-    let report = of.reports.get(&spec.name)?;
-    (report.observed_generation == of.generation).then_some(report.last_report_time)
+/// What the adapter last reported at this generation.
+fn last_report<'a>(of: &'a Resource, spec: &AdapterSpec) -> Option<&'a Report> {
+    of.reports.get(&spec.name).filter(|report| report.observed_generation == of.generation)
 }
 
 fn later(at: Timestamp, wait: SignedDuration) -> Timestamp {

@@ -118,8 +118,8 @@ pub fn aggregate(of: &Resource, adapters: &[AdapterSpec], children: bool) -> Vec
     let mut made = vec![reconciled(of, &required, children), last_known(of, &required, &known)];
     made.extend(known.iter().map(|(name, word)| successful(name, word)));
     made.extend(healthy(of, &required));
-    made.extend(stalled(of));
-    made.extend(rejected(of));
+    made.extend(stalled(of, adapters));
+    made.extend(rejected(of, adapters));
     made.into_iter().map(|made| made.following(&of.conditions)).collect()
 }
 
@@ -313,10 +313,11 @@ fn healthy(of: &Resource, required: &[&AdapterName]) -> Option<Made> {
     })
 }
 
-fn stalled(of: &Resource) -> Option<Made> {
-    let since = of.stalled.values().copied().min()?;
+fn stalled(of: &Resource, adapters: &[AdapterSpec]) -> Option<Made> {
+    let silent = || adapters.iter().filter_map(|spec| of.stalled.get_key_value(&spec.name));
+    let since = silent().map(|(_, since)| *since).min()?;
     let named: Vec<String> =
-        of.stalled.iter().map(|(name, since)| format!("{name} (since {since:.0})")).collect();
+        silent().map(|(name, since)| format!("{name} (since {since:.0})")).collect();
     let message = format!(
         "No report in time from {}: see /statuses for the last word of each adapter, check that the \
          adapter runs, and fix the cause; its next report clears this",
@@ -334,10 +335,10 @@ fn stalled(of: &Resource) -> Option<Made> {
     })
 }
 
-fn rejected(of: &Resource) -> Option<Made> {
-    let refusals: Vec<String> = of
-        .dispatches
+fn rejected(of: &Resource, adapters: &[AdapterSpec]) -> Option<Made> {
+    let refusals: Vec<String> = adapters
         .iter()
+        .filter_map(|spec| of.dispatches.get_key_value(&spec.name))
         .filter(|(_, dispatch)| dispatch.generation == of.generation)
         .filter_map(|(name, dispatch)| Some(format!("{name} ({})", dispatch.rejected.as_ref()?)))
         .collect();

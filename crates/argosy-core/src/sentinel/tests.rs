@@ -85,6 +85,9 @@ fn what_is_done_is_looked_at_again_at_the_resync_of_what_is_ready() {
     check(CHAIN, done, "", 1801, "a: resync of what is done, wake 1802");
     // Not sooner because somebody else fails.
     check("a b", "a:T@1+1 b:F@1+1", "b:run@1+1", 30, "wake 61");
+    // What works, but is not well, is looked at as often as a failure.
+    check("a", "a:TTF@1+1/HealthCheckFailed", "a:9@1+1", 11, "a: retry after a failure");
+    check("a!", "a:TTF@1+1/HealthCheckFailed", "a:0@1+1", 11, "wake 1801");
     // A resync that failed is tried again soon.
     check("a", "a:T@1+1", "a:9@1+1801", 1811, "a: retry after a failure");
 }

@@ -272,6 +272,9 @@ fn h4_a_stalled_adapter_says_so_and_what_to_do() {
     assert_eq!(said.last_transition_time, at(60));
     let recovered = told(of.clone(), &specs, "b:F@1+70");
     assert!(recovered.conditions.iter().all(|said| said.kind != "Stalled"));
+    // Whom nobody configured any more, nobody waits for.
+    let fewer = of.refreshed(&adapters("a"), false, at(61)).unwrap();
+    assert!(fewer.conditions.iter().all(|said| said.kind != "Stalled"));
     // Somebody else's word is not the one that was missed.
     assert_eq!(condition(&told(of, &specs, "a:T@1+70"), "Stalled").status, Tri::True);
 }
