@@ -89,3 +89,6 @@ pub(crate) fn quotable(text: &str) -> String {
     let cut = if start.len() < text.len() { "…" } else { "" };
     format!("{}{cut}", start.escape_debug())
 }
+
+#[cfg(test)]
+mod tests;

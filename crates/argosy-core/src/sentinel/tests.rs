@@ -1,8 +1,9 @@
 use super::{Attempts, Plan, Rules, plan};
-use crate::adapter::AdapterName;
+use crate::adapter::{AdapterName, AdapterSpec};
 use crate::backoff;
 use crate::fixture::{adapters, at, at_generation, by, cluster, draft, hear, name, seconds, told};
 use crate::resource::{Dispatch, Resource};
+use crate::status::{Phase, phase};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -225,6 +226,33 @@ fn a_clock_that_is_ahead_neither_delays_nor_repeats_a_turn() {
     assert_eq!(ask("b:0@1+5"), "wake 15");
 }
 
+/// Runs whatever is due, each at once and with success, until nothing is; says who ran, in order.
+fn drive(mut of: Resource, specs: &[AdapterSpec], word: &str) -> (Resource, Vec<String>, Plan) {
+    let mut ran = Vec::new();
+    loop {
+        let now = seconds(of.updated.at) + 1;
+        let next = plan(&of, specs, false, &BTreeMap::new(), at(now), &Rules::default());
+        let Some(turn) = next.run.first() else { return (of, ran, next) };
+        ran.push(turn.adapter.to_string());
+        let report = format!("{}:{word}@{}+{now}", turn.adapter, of.generation);
+        of = told(of, specs, &report);
+    }
+}
+
+/// Five adapters, each depending on some of those before it; all required.
+fn some_graph() -> impl Strategy<Value = Vec<AdapterSpec>> {
+    proptest::collection::vec(0_u32..16, 5).prop_map(|masks| {
+        let names = ["a", "b", "c", "d", "e"];
+        let words = names.iter().zip(masks).enumerate().map(|(place, (name, mask))| {
+            let earlier = names.iter().take(place).enumerate();
+            let after: Vec<&str> =
+                earlier.filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, name)| *name).collect();
+            format!("{name}<{}", after.join(","))
+        });
+        adapters(&words.collect::<Vec<_>>().join(" "))
+    })
+}
+
 fn some_report() -> impl Strategy<Value = String> {
     let said = prop_oneof!["T", "F", "FF", "UT", "UF", "TTF", "FTF", "FTTT", "UTTT", "FTTF"];
     let reason = prop_oneof!["", "JobRunning", "PreconditionsNotMet"];
@@ -244,6 +272,32 @@ fn some_attempt() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_graph_comes_to_rest_after_one_run_each_and_goes_the_way_it_came(
+        specs in some_graph(),
+    ) {
+        let (of, mut built, rest) = drive(cluster(&specs), &specs, "T");
+        prop_assert_eq!(phase(&of), Phase::Ready);
+        prop_assert_eq!(line(&rest), "wake 1801");
+        let of = of.deleted(by("eve", 100), &specs, false).unwrap();
+        let (_, mut cleaned, end) = drive(of, &specs, "FTTT");
+        prop_assert_eq!(line(&end), "finalize");
+        for spec in &specs {
+            let place = |ran: &[String], name: &AdapterName| {
+                ran.iter().position(|who| *who == name.as_str())
+            };
+            for before in &spec.depends_on {
+                prop_assert!(place(&built, before) < place(&built, &spec.name));
+                prop_assert!(place(&cleaned, &spec.name) < place(&cleaned, before));
+            }
+        }
+        built.sort();
+        cleaned.sort();
+        let each_once = ["a", "b", "c", "d", "e"];
+        prop_assert_eq!(built, each_once);
+        prop_assert_eq!(cleaned, each_once);
+    }
 
     #[test]
     fn at_wake_up_there_is_something_new_and_not_before(

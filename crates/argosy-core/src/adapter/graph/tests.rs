@@ -1,6 +1,7 @@
 use super::{AdapterGraph, Runner};
 use crate::fixture::adapters;
 use crate::resource::Kind;
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// The order of the adapters of a cluster, or what is wrong with them. All are external but the
@@ -85,5 +86,35 @@ fn the_default_graph_is_a_checked_one() {
         let names: Vec<&str> = graph.of(kind).iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(names, super::built_in(kind));
         assert!(graph.of(kind).iter().all(|spec| spec.required));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_graph_is_put_in_order_or_has_a_circle(edges in proptest::collection::vec((0..6, 0..6), 0..9)) {
+        let names = ["a", "b", "c", "d", "e", "f"];
+        let after = |place: i32| -> Vec<&str> {
+            edges.iter().filter(|(from, _)| *from == place).map(|(_, to)| names[*to as usize]).collect()
+        };
+        let words: Vec<String> = (0_i32..)
+            .zip(names)
+            .map(|(place, name)| format!("{name}<{}", after(place).join(",")))
+            .collect();
+        let answer = order(&words.join(" "));
+        let steps = |from: &str, to: &str| {
+            edges.iter().any(|(a, b)| names[*a as usize] == from && names[*b as usize] == to)
+        };
+        if let Some((_, circle)) = answer.split_once("waits for itself: ") {
+            let circle: Vec<&str> = circle.split(';').next().unwrap().split(" -> ").collect();
+            prop_assert_eq!(circle.first(), circle.last());
+            prop_assert!(circle.windows(2).all(|step| steps(step[0], step[1])), "{answer}");
+        } else {
+            let place = |name: &str| answer.split(' ').position(|other| other == name).unwrap();
+            for (from, to) in &edges {
+                prop_assert!(place(names[*to as usize]) < place(names[*from as usize]), "{answer}");
+            }
+        }
     }
 }
