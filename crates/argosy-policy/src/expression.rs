@@ -2,7 +2,7 @@
 
 use crate::limits::{self, BadNode, COST_MAX, Name, OverLimit, Shape, Size};
 use argosy_core::nearest::nearest;
-use cel::{Context, Env, Program, Value};
+use cel::{Context, Env, ExecutionError, Program, Value};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -104,9 +104,32 @@ impl Expression {
             return Err(format!("would take up to {cost} steps; at most {COST_MAX} are allowed"));
         }
         match catch_unwind(AssertUnwindSafe(|| self.program.execute(facts))) {
-            Ok(result) => result.map_err(|error| error.to_string()),
+            Ok(result) => result.map_err(|error| sentence(&error)),
             Err(_) => Err("the evaluation failed".to_owned()),
         }
+    }
+}
+
+/// What went wrong, without the values it went wrong with: they may be whole documents, and they print
+/// in another order each time, so that the same failure would look like news.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enum is not ours and grows; what is not named here holds values"
+)]
+fn sentence(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(_)
+        | ExecutionError::NoSuchOverload(_)
+        | ExecutionError::UndeclaredReference(_)
+        | ExecutionError::UnexpectedType { .. }
+        | ExecutionError::InvalidArgumentCount { .. }
+        | ExecutionError::FunctionError { .. } => error.to_string(),
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "division by zero".to_owned()
+        }
+        ExecutionError::Overflow(..) => "the result does not fit".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "the index is outside the list".to_owned(),
+        _ => "the types of these values do not go together".to_owned(),
     }
 }
 

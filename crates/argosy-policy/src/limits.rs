@@ -11,9 +11,9 @@ use cel::common::ast::{EntryExpr, Expr, operators};
 pub const LEN_MAX: usize = 4096;
 /// How deep brackets, signs and conditionals may nest in a text; each costs the parser a dozen calls.
 pub const DEPTH_MAX: usize = 24;
-/// How deep the tree may be: a chain like `a + b + c` is as deep as it is long, and is evaluated,
-/// copied and dropped one call a level.
-pub const NODE_DEPTH_MAX: usize = 64;
+/// How deep the tree may be: a sum is as deep as it is long, and is evaluated one call a level. A level
+/// takes up to 40 KiB of stack in a debug build, so the deepest needs half of a worker's 2 MiB.
+pub const NODE_DEPTH_MAX: usize = 24;
 /// How many comprehensions (`all`, `exists`, `exists_one`, `filter`, `map`) may stand in each other.
 pub const COMPREHENSIONS_MAX: usize = 2;
 /// The most steps of one evaluation, by a bound that cannot be too low: about a tenth of a second.

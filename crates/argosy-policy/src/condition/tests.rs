@@ -87,7 +87,17 @@ fn a_rule_that_does_not_apply_says_nothing() {
 #[test]
 fn a_rule_that_fails_is_unknown_and_hurts_nobody_j13() {
     check("resource.spec.missing == 1", "Unknown PolicyError: status: No such key: missing");
-    check("1 / 0 == 1", "Unknown PolicyError: status: Division by zero of Int(1)");
+    check("1 / 0 == 1", "Unknown PolicyError: status: division by zero");
+    check("9223372036854775807 + 1 > 0", "Unknown PolicyError: status: the result does not fit");
+    check("statuses[7] == 1", "Unknown PolicyError: status: the index is outside the list");
+    check(
+        "resource > statuses",
+        "Unknown PolicyError: status: found no matching overload for '_>_' applied to '(map, list)'",
+    );
+    check(
+        "{resource: 1}.size() == 1",
+        "Unknown PolicyError: status: the types of these values do not go together",
+    );
     check("'perhaps'", "Unknown PolicyError: status: must be True or False, and is of type string");
     check("null", "Unknown PolicyError: status: must be True or False, and is of type null");
     let of = resource(json!({}));
@@ -144,7 +154,8 @@ fn an_evaluation_bomb_is_billed_before_it_runs_j12() {
             "{bomb}: {said}"
         );
     }
-    let doubled = vec!["resource.spec.text"; 60].join(" + ");
+    let sum = vec!["resource.spec.text"; 15].join(" + ");
+    let doubled = vec![format!("({sum})"); 4].join(" + ");
     let of = resource(json!({ "text": "x".repeat(1_000_000) }));
     let said = say(rule("true", "true", "'R'", &doubled), &of);
     assert!(said.starts_with("Unknown PolicyError: message: would take up to "), "{said}");
@@ -213,6 +224,25 @@ fn bombs_and_nonsense_are_refused_at_compile_time_j11() {
     let nested = "statuses.all(a, statuses.all(b, statuses.all(c, true)))";
     let errors = ConditionRules::compile(&[rule(nested, "true", "'R'", "'m'")]).unwrap_err();
     assert_eq!(errors[0].message, format!("comprehensions nest deeper than {COMPREHENSIONS_MAX}"));
+}
+
+#[test]
+fn the_deepest_tree_runs_on_half_a_worker_s_stack() {
+    let sum = |n: usize| format!("1{} > 0", "+1".repeat(n));
+    let lists = |n: usize| format!("size({}{}) == 1", "[".repeat(n), "]".repeat(n));
+    let nested = |n: usize| format!("statuses.all(x, statuses.all(y, {}))", sum(n));
+    let chosen = |n: usize| format!("{}true", "resource.name == 'x' ? false : ".repeat(n));
+    let of = resource(json!({}));
+    for form in [&sum as &dyn Fn(usize) -> String, &lists, &nested, &chosen] {
+        let compiled = |n| ConditionRules::compile(&[rule("true", &form(n), "'R'", "'m'")]).ok();
+        let rules = (1..).map_while(compiled).last().unwrap();
+        let evaluate = || rules.evaluate(&of)[0].status;
+        let status = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(1 << 20);
+            thread.spawn_scoped(scope, evaluate).unwrap().join().unwrap()
+        });
+        assert_eq!(status, Tri::True, "{}", form(1));
+    }
 }
 
 #[test]
