@@ -29,7 +29,7 @@ mod parse;
 
 use self::field::{Field, Found, Scalar};
 use self::like::Like;
-use crate::label::{is_key, is_value};
+use crate::label::{Labels, is_key, is_value};
 use crate::resource::Resource;
 use crate::status::Phase;
 use std::cmp::Ordering;
@@ -162,23 +162,28 @@ impl Filter {
     /// Reads the `labels=k:v,k:v` form.
     ///
     /// # Errors
-    /// The sentence `Invalid label filter format. Expected format: key:value`.
+    /// The sentence `Invalid label filter format. Expected format: key:value`, or that no resource
+    /// has so many labels.
     pub fn labels(text: &str) -> Result<Self, SearchError> {
-        let mut filter = Self::everything();
+        let mut terms = Vec::new();
         let mut at = 1;
         for pair in text.split(',') {
+            let error = |message: String| Err(SearchError { at, message });
+            if terms.len() == Labels::COUNT_MAX {
+                return error(format!("more labels than the {} one may have", Labels::COUNT_MAX));
+            }
             match pair.trim().split_once(':') {
                 Some((key, value)) if is_key(key) && is_value(value) => {
-                    filter = filter.and(Self::label(key, value));
+                    terms.push(Self::label(key, value).0);
                 }
                 Some(_) | None => {
                     let message = "Invalid label filter format. Expected format: key:value";
-                    return Err(SearchError { at, message: message.to_owned() });
+                    return error(message.to_owned());
                 }
             }
             at += pair.chars().count() + 1;
         }
-        Ok(filter)
+        Ok(Self(Tree::all(terms)))
     }
 
     /// A label the resource must have for the filter to match, if the tree says so plainly: lets a

@@ -424,6 +424,10 @@ fn a_bad_label_filter_gets_the_sentence() {
         let expected = "Invalid label filter format. Expected format: key:value";
         assert_eq!((error.message.as_str(), error.at), (expected, at), "{text}");
     }
+    let many = |n: usize| vec!["a:b"; n].join(",");
+    assert!(Filter::labels(&many(64)).is_ok());
+    let expected = "more labels than the 64 one may have (at character 257)";
+    assert_eq!(Filter::labels(&many(100_000)).unwrap_err().to_string(), expected);
 }
 
 #[test]
