@@ -2,7 +2,8 @@
 
 use crate::limits::{self, BadNode, COST_MAX, Name, OverLimit, Shape, Size};
 use argosy_core::nearest::nearest;
-use cel::{Context, Env, ExecutionError, Program, Value};
+use cel::common::ast::{CallExpr, EntryExpr, Expr};
+use cel::{Context, Env, ExecutionError, IdedExpr, Value};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -64,7 +65,7 @@ pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdli
 /// An expression that compiled, names nothing unknown and is inside every limit.
 #[derive(Debug)]
 pub(crate) struct Expression {
-    program: Program,
+    tree: IdedExpr,
     shape: Shape,
 }
 
@@ -103,7 +104,7 @@ impl Expression {
         if COST_MAX < cost {
             return Err(format!("would take up to {cost} steps; at most {COST_MAX} are allowed"));
         }
-        match catch_unwind(AssertUnwindSafe(|| self.program.execute(facts))) {
+        match catch_unwind(AssertUnwindSafe(|| facts.resolve(&self.tree))) {
             Ok(result) => result.map_err(|error| sentence(&error)),
             Err(_) => Err("the evaluation failed".to_owned()),
         }
@@ -138,13 +139,50 @@ fn compile(text: &str) -> Result<Expression, (Option<usize>, String)> {
         Some(error) => (byte_at(text, error.pos), error.msg.clone()),
         None => (None, "this is not an expression".to_owned()),
     })?;
-    let shape =
-        limits::measure(program.expression(), &known).map_err(|BadNode { id, message }| {
-            let at =
-                program.source_info().offset_for(id).and_then(|(at, _)| usize::try_from(at).ok());
-            (at, message)
-        })?;
-    Ok(Expression { program, shape })
+    let mut tree = program.expression().clone();
+    sort_ranges(&mut tree);
+    let shape = limits::measure(&tree, &known).map_err(|BadNode { id, message }| {
+        let at = program.source_info().offset_for(id).and_then(|(at, _)| usize::try_from(at).ok());
+        (at, message)
+    })?;
+    Ok(Expression { tree, shape })
+}
+
+/// The function that gives a map's keys in order, and leaves anything else as it is. No text can name
+/// it.
+pub(crate) const SORTED: &str = "@sorted";
+
+/// Makes every comprehension over a map run in the order of its keys: the interpreter's own order is
+/// another one each time, and a decision is a function of its arguments.
+fn sort_ranges(node: &mut IdedExpr) {
+    match &mut node.expr {
+        // A struct is refused later.
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => {}
+        Expr::Select(select) => sort_ranges(&mut select.operand),
+        Expr::Call(call) => {
+            call.target.iter_mut().for_each(|target| sort_ranges(target));
+            call.args.iter_mut().for_each(sort_ranges);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(sort_ranges),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    sort_ranges(&mut entry.key);
+                    sort_ranges(&mut entry.value);
+                }
+            }
+        }
+        Expr::Comprehension(comprehension) => {
+            sort_ranges(&mut comprehension.loop_cond);
+            sort_ranges(&mut comprehension.loop_step);
+            sort_ranges(&mut comprehension.iter_range);
+            let range = std::mem::take(&mut comprehension.iter_range);
+            let id = range.id;
+            let func_name = SORTED.to_owned();
+            let call = CallExpr { func_name, target: None, args: vec![range] };
+            comprehension.iter_range = IdedExpr { id, expr: Expr::Call(call) };
+        }
+    }
 }
 
 /// What an expression may call. No `matches`: a regular expression can cost more than any bill says.

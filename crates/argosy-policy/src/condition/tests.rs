@@ -77,6 +77,17 @@ fn rules_see_the_resource_and_its_definite_reports() {
 }
 
 #[test]
+fn maps_are_walked_in_the_order_of_their_keys() {
+    let members: Json = (0..20).map(|i| (format!("k{i:02}"), json!(i))).collect();
+    let of = resource(members);
+    let rules = [rule("true", "true", "'R'", "resource.spec.map(k, k)[0]")];
+    let rules = ConditionRules::compile(&rules).unwrap();
+    for _ in 0..20 {
+        assert_eq!(rules.evaluate(&of)[0].message, "k00");
+    }
+}
+
+#[test]
 fn a_rule_that_does_not_apply_says_nothing() {
     let of = resource(json!({}));
     assert_eq!(say(rule("false", "true", "'R'", "'m'"), &of), "-");
@@ -232,16 +243,23 @@ fn the_deepest_tree_runs_on_half_a_worker_s_stack() {
     let lists = |n: usize| format!("size({}{}) == 1", "[".repeat(n), "]".repeat(n));
     let nested = |n: usize| format!("statuses.all(x, statuses.all(y, {}))", sum(n));
     let chosen = |n: usize| format!("{}true", "resource.name == 'x' ? false : ".repeat(n));
-    let of = resource(json!({}));
-    for form in [&sum as &dyn Fn(usize) -> String, &lists, &nested, &chosen] {
-        let compiled = |n| ConditionRules::compile(&[rule("true", &form(n), "'R'", "'m'")]).ok();
-        let rules = (1..).map_while(compiled).last().unwrap();
+    let compile = |text: &str| ConditionRules::compile(&[rule("true", text, "'R'", "'m'")]);
+    let mut deepest: Vec<ConditionRules> =
+        [&sum as &dyn Fn(usize) -> String, &lists, &nested, &chosen]
+            .iter()
+            .map(|form| (1..).map_while(|n| compile(&form(n)).ok()).last().unwrap())
+            .collect();
+    deepest.push(compile("resource.spec == resource.spec").unwrap());
+
+    let deep_document = (0..62).fold(json!({}), |inner, _| json!({ "a": inner }));
+    let of = resource(deep_document);
+    for rules in deepest {
         let evaluate = || rules.evaluate(&of)[0].status;
         let status = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(1 << 20);
             thread.spawn_scoped(scope, evaluate).unwrap().join().unwrap()
         });
-        assert_eq!(status, Tri::True, "{}", form(1));
+        assert_eq!(status, Tri::True, "{rules:?}");
     }
 }
 
