@@ -3,15 +3,30 @@
 //! Only the `Authorization` header counts. Headers that claim a tenant, an identity or an address are
 //! never read.
 
+mod jwks;
+mod jwt;
+mod token;
+
 use argosy_control::clock::Clock;
 use argosy_core::access::{Caller, Role};
-use argosy_core::field::FieldError;
-use axum::http::HeaderMap;
+use argosy_core::field::{Constraint, FieldError};
+use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use token::Tokens;
+pub use token::hash_token;
+use tracing::debug;
+
+/// How long a token may be.
+///
+/// A JWT with a hundred groups has 5 KiB; a longer one is not parsed at all.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// The subject when nobody has to sign in.
+const NOBODY: &str = "system@hyperfleet.local";
 
 /// One line of the tokens file.
 #[derive(Clone, Debug, Deserialize)]
@@ -126,32 +141,55 @@ pub enum AuthError {
     Expired,
 }
 
-/// Turns the headers of a request into who sent it.
+/// Turns the headers of a request into who sent it. Clones share tokens and keys.
 #[derive(Clone)]
-pub struct Authenticator {
-    inner: Arc<()>,
+pub struct Authenticator(Arc<Mode>);
+
+enum Mode {
+    /// Nobody has to sign in.
+    None,
+    /// Everybody has to.
+    Bearer { tokens: RwLock<Tokens>, issuers: Vec<jwt::Verifier>, clock: Clock },
 }
 
 impl Authenticator {
-    /// Lets everybody in, as one administrator.
+    /// Lets everybody in, as one administrator of the tenant `default`.
     pub fn none() -> Self {
-        todo!()
+        Self(Arc::new(Mode::None))
     }
 
     /// Knows tokens, issuers, or both.
     ///
+    /// Keys in files are read now; keys behind an address are asked for now, but not waited for.
+    ///
     /// # Errors
-    /// Names the entry that cannot be used.
+    /// Names the entry that cannot be used: `tokens[2].sha256`, `issuers[0].jwks`.
     pub async fn new(
         tokens: Vec<TokenEntry>,
         issuers: Vec<Issuer>,
         clock: Clock,
     ) -> Result<Self, FieldError> {
-        let _ = (tokens, issuers, clock);
-        todo!()
+        let tokens = RwLock::new(Tokens::parse(tokens)?);
+        let mut verifiers: Vec<jwt::Verifier> = Vec::new();
+        for (index, issuer) in issuers.into_iter().enumerate() {
+            if verifiers.iter().any(|other| other.issuer() == issuer.issuer) {
+                let field = format!("issuers[{index}].issuer");
+                return Err(FieldError::new(
+                    field,
+                    Constraint::Unique,
+                    "the issuer is listed twice",
+                ));
+            }
+            let verifier = jwt::Verifier::new(issuer, clock).await;
+            verifiers.push(verifier.map_err(|error| under(&format!("issuers[{index}]"), error))?);
+        }
+        Ok(Self(Arc::new(Mode::Bearer { tokens, issuers: verifiers, clock })))
     }
 
     /// Who sent a request with these headers.
+    ///
+    /// Costs a hash for a token and one signature check for a JWT; waits for the issuer only if its key is
+    /// not known yet, and then at most a few seconds.
     ///
     /// # Errors
     /// Says whether credentials are missing, wrong or too old.
@@ -160,31 +198,116 @@ impl Authenticator {
         headers: &HeaderMap,
         request_id: String,
     ) -> Result<Caller, AuthError> {
-        let _ = (headers, request_id, &self.inner);
-        todo!()
+        let Mode::Bearer { tokens, issuers, clock } = &*self.0 else {
+            return Ok(nobody(request_id));
+        };
+        let token = bearer(headers)?;
+        let now = clock.now();
+        let known = tokens.read().unwrap_or_else(PoisonError::into_inner).find(token);
+        if let Some(entry) = known {
+            if entry.expires.is_some_and(|expires| expires <= now) {
+                return Err(AuthError::Expired);
+            }
+            return Ok(token::caller(&entry, request_id));
+        }
+        let verified = jwt::verify(issuers, token, now).await;
+        verified.map(|identity| Caller { request_id, ..identity }).map_err(
+            |refused| match refused {
+                jwt::Refused::Expired => AuthError::Expired,
+                jwt::Refused::Invalid(reason) => {
+                    debug!(reason, "refused a token");
+                    not_valid()
+                }
+            },
+        )
     }
 
     /// Takes another list of tokens, all at once; what is not in it is no longer valid.
     ///
     /// # Errors
     /// Names the entry that cannot be used; the old list stays.
-    pub fn replace_tokens(&self, tokens: Vec<TokenEntry>) -> Result<(), FieldError> {
-        let _ = tokens;
-        todo!()
+    pub fn replace_tokens(&self, new: Vec<TokenEntry>) -> Result<(), FieldError> {
+        let Mode::Bearer { tokens, .. } = &*self.0 else {
+            let message = "authentication is `none`, so tokens have no effect";
+            return Err(FieldError::new("tokens", Constraint::Format, message));
+        };
+        let new = Tokens::parse(new)?;
+        *tokens.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
     }
 
-    /// Whether one may listen on this address: without authentication only on this machine's own, unless forced.
+    /// Whether one may listen on this address: without authentication only on this machine's own, unless
+    /// forced.
     ///
     /// # Errors
     /// Says what to do instead.
     pub fn allowed_on(&self, address: SocketAddr, forced: bool) -> Result<(), String> {
-        let _ = (address, forced);
-        todo!()
+        let open = matches!(*self.0, Mode::None);
+        if open && !forced && !address.ip().to_canonical().is_loopback() {
+            return Err(format!(
+                "authentication is `none`, so everybody who reaches {address} would be an \
+                 administrator: listen on 127.0.0.1, configure tokens or JWT, or force it"
+            ));
+        }
+        Ok(())
     }
 }
 
-/// What stands in the tokens file for a token.
-pub fn hash_token(token: &str) -> String {
-    let _ = token;
-    todo!()
+fn nobody(request_id: String) -> Caller {
+    Caller {
+        subject: NOBODY.to_owned(),
+        via: "none",
+        tenant: default_tenant(),
+        teams: Vec::new(),
+        role: Role::Admin,
+        adapter: None,
+        request_id,
+    }
 }
+
+/// The one token in the headers.
+fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next().ok_or(AuthError::Missing)?;
+    // Two of them: whoever is in front of us may have checked the other one.
+    if values.next().is_some() {
+        return Err(not_valid());
+    }
+    let (scheme, token) =
+        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or_else(not_bearer)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(not_bearer());
+    }
+    let token = token.trim_ascii();
+    if token.is_empty() || TOKEN_BYTES_MAX < token.len() {
+        return Err(not_valid());
+    }
+    Ok(token)
+}
+
+fn not_valid() -> AuthError {
+    AuthError::Invalid("the credentials are not valid".to_owned())
+}
+
+fn not_bearer() -> AuthError {
+    AuthError::Invalid("the Authorization header is not `Bearer TOKEN`".to_owned())
+}
+
+/// The same complaint about a field further down.
+fn under(parent: &str, error: FieldError) -> FieldError {
+    FieldError { field: format!("{parent}.{}", error.field), ..error }
+}
+
+/// Whether a text can be a subject: it is written into logs and audit records.
+fn is_subject(text: &str) -> bool {
+    !text.is_empty() && text.chars().count() <= 256 && !text.chars().any(char::is_control)
+}
+
+/// Whether a text can be a tenant.
+fn is_tenant(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    (1..=63).contains(&text.len()) && text.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests;
