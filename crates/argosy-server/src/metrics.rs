@@ -1,19 +1,64 @@
 //! What is measured, and the three paths operators ask: `/healthz`, `/readyz`, `/metrics`.
+//!
+//! Every label value is from a closed set: nothing a client sends can make a new time series.
 
 use argosy_control::Control;
-use axum::http::Method;
+use argosy_control::stats::Stats;
+use argosy_core::resource::Kind;
+use argosy_core::status::Phase;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
 use jiff::Timestamp;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
-/// The content type of `render`'s text.
+/// The content type of what `Metrics::render` gives.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How many route patterns are told apart; more than we have.
+///
+/// The caller promises patterns; should it ever give paths, this keeps memory and scrapes bounded.
+const ROUTES_MAX: usize = 200;
+
+/// Where the buckets of request durations end, in seconds: those that clients of this name know.
+const DURATIONS_S: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// The numbers of this process. Clones count together.
 #[derive(Clone)]
-pub struct Metrics {
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    requests: Family<Request, Counter>,
+    durations: Family<Request, Histogram, fn() -> Histogram>,
+    routes: RwLock<HashSet<Arc<str>>>,
     watchers: Gauge,
     connections: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    method: &'static str,
+    path: Arc<str>,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Resources {
+    kind: &'static str,
+    phase: &'static str,
 }
 
 /// One more of something, until it is dropped.
@@ -33,40 +78,173 @@ impl Drop for Held {
 }
 
 impl Metrics {
-    /// Numbers that begin now.
+    /// Numbers of a process of this version that started then.
     pub fn new(version: &str, started: Timestamp) -> Self {
-        let _ = (version, started);
-        Self { watchers: Gauge::default(), connections: Gauge::default() }
+        let mut registry = Registry::default();
+        let requests = Family::default();
+        registry.register("hyperfleet_api_requests", "Requests answered", requests.clone());
+        let durations: Family<Request, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(DURATIONS_S));
+        registry.register(
+            "hyperfleet_api_request_duration_seconds",
+            "Time from the head of a request to the head of its answer",
+            durations.clone(),
+        );
+        let build =
+            Info::new(vec![("component", "argosy".to_owned()), ("version", version.to_owned())]);
+        registry.register("hyperfleet_api_build", "What is running", build);
+        let watchers = Gauge::default();
+        registry.register("argosy_watchers", "Watches that are open", watchers.clone());
+        let connections = Gauge::default();
+        registry.register("argosy_connections", "Connections that are open", connections.clone());
+        let start: Gauge = Gauge::default();
+        start.set(started.as_second());
+        registry.register("process_start_time_seconds", "When the process started", start);
+        let routes = RwLock::default();
+        Self(Arc::new(Inner { registry, requests, durations, routes, watchers, connections }))
     }
 
-    /// Counts one request. `route` is the pattern, never the path.
+    /// Counts one request. `route` is the pattern (`/clusters/{id}`), never the path.
     pub fn observe(&self, method: &Method, route: &str, status: u16, seconds: f64) {
-        let _ = (method, route, status, seconds);
+        let labels = Request { method: known(method), path: self.route(route), code: status };
+        self.0.requests.get_or_create(&labels).inc();
+        self.0.durations.get_or_create(&labels).observe(seconds);
     }
 
     /// Counts one watch for as long as the answer is kept.
     pub fn watcher(&self) -> Held {
-        Held::new(&self.watchers)
+        Held::new(&self.0.watchers)
     }
 
     /// Counts one connection for as long as the answer is kept.
     pub fn connection(&self) -> Held {
-        Held::new(&self.connections)
+        Held::new(&self.0.connections)
     }
 
     /// Everything, as OpenMetrics text.
     pub fn render(&self, control: &Control) -> String {
-        let _ = control;
-        todo!()
+        self.text(&control.census(), &control.stats)
+    }
+
+    fn text(&self, census: &[(Kind, Phase, usize)], stats: &Stats) -> String {
+        let mut text = String::new();
+        let written = text::encode_registry(&mut text, &self.0.registry)
+            .and_then(|()| text::encode_registry(&mut text, &now(census, stats)))
+            .and_then(|()| text::encode_eof(&mut text));
+        written.expect("writing to a string cannot fail");
+        text
+    }
+
+    fn route(&self, pattern: &str) -> Arc<str> {
+        let known = self.0.routes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(route) = known.get(pattern) {
+            return Arc::clone(route);
+        }
+        drop(known);
+        let mut known = self.0.routes.write().unwrap_or_else(PoisonError::into_inner);
+        if ROUTES_MAX <= known.len() {
+            return Arc::from("other");
+        }
+        let route = Arc::from(pattern);
+        known.insert(Arc::clone(&route));
+        route
     }
 }
 
-/// `/healthz`, `/readyz` and `/metrics`: never behind authentication.
+/// Clients may invent methods.
+fn known(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
+}
+
+/// What is read when somebody looks.
+fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
+    let mut registry = Registry::default();
+    let resources: Family<Resources, Gauge> = Family::default();
+    for (kind, phase, count) in census {
+        let labels = Resources { kind: kind.as_str(), phase: phase.as_str() };
+        resources.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+    }
+    registry.register("argosy_resources", "Resources, by kind and phase", resources);
+    for (name, help, number) in [
+        ("argosy_commits", "Commits that were accepted", &stats.commits),
+        ("argosy_commit_conflicts", "Commits that had to be decided again", &stats.conflicts),
+        ("argosy_reports_stored", "Reports of adapters that were news", &stats.reports_stored),
+        ("argosy_reports_discarded", "Reports of adapters that were not", &stats.reports_discarded),
+        ("argosy_adapter_runs", "Runs of built-in adapters", &stats.adapter_runs),
+        (
+            "argosy_adapter_failures",
+            "Runs of built-in adapters that failed",
+            &stats.adapter_failures,
+        ),
+        ("argosy_events_sent", "Events that were delivered", &stats.events_sent),
+        ("argosy_events_failed", "Deliveries of events that failed", &stats.events_failed),
+        ("argosy_events_rejected", "Events that were given up", &stats.events_rejected),
+    ] {
+        let counter: Counter = Counter::default();
+        counter.inc_by(number.get());
+        registry.register(name, help, counter);
+    }
+    if let Some(bytes) = resident_bytes() {
+        let memory: Gauge = Gauge::default();
+        memory.set(bytes);
+        registry.register("process_resident_memory_bytes", "Memory in use", memory);
+    }
+    registry
+}
+
+/// How much memory the process has, where the kernel says so.
+///
+/// From `status`, not `statm`, whose unit is a page of unknown size.
+fn resident_bytes() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: i64 = line.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// `/healthz`, `/readyz` and `/metrics`: for probes and scrapers, without authentication.
 pub fn operations_router(
     control: Control,
     metrics: Metrics,
     shutdown: watch::Receiver<bool>,
-) -> axum::Router {
-    let _ = (control, metrics, shutdown);
-    todo!()
+) -> Router {
+    Router::new()
+        .route("/healthz", get(async || Json(json!({"status": "ok"}))))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(scrape))
+        .with_state(Operations { control, metrics, shutdown })
 }
+
+#[derive(Clone)]
+struct Operations {
+    control: Control,
+    metrics: Metrics,
+    shutdown: watch::Receiver<bool>,
+}
+
+async fn readyz(State(it): State<Operations>) -> Response {
+    let shutting_down = *it.shutdown.borrow();
+    readiness(shutting_down, || it.control.ready())
+}
+
+fn readiness(shutting_down: bool, ready: impl FnOnce() -> Result<(), String>) -> Response {
+    if shutting_down {
+        let body = Json(json!({"status": "shutting_down", "reason": "the server is stopping"}));
+        return (StatusCode::SERVICE_UNAVAILABLE, body).into_response();
+    }
+    match ready() {
+        Ok(()) => Json(json!({"status": "ok"})).into_response(),
+        Err(reason) => {
+            let body = Json(json!({"status": "not_ready", "reason": reason}));
+            (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+        }
+    }
+}
+
+async fn scrape(State(it): State<Operations>) -> Response {
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], it.metrics.render(&it.control)).into_response()
+}
+
+#[cfg(test)]
+mod tests;
