@@ -239,6 +239,12 @@ async fn an_http2_connection_is_idle_although_it_pings() {
     assert_eq!(seconds, 75);
 }
 
+/// Waits until the server closes, which it does long before the connection is merely idle.
+async fn closed(stream: &mut TcpStream) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), rest(stream)).await;
+    waited.expect("the server closes the connection");
+}
+
 #[tokio::test]
 async fn j8_rapid_reset_closes_the_connection_and_nothing_else() {
     let server = start(app(), Limits::default()).await;
@@ -250,7 +256,7 @@ async fn j8_rapid_reset_closes_the_connection_and_nothing_else() {
     }
     // The server may close before it has taken everything.
     let _ = stream.write_all(&attack).await;
-    rest(&mut stream).await;
+    closed(&mut stream).await;
     server.says_hello().await;
 }
 
@@ -268,7 +274,7 @@ async fn j8_a_head_without_end_closes_the_connection_and_nothing_else() {
             break;
         }
     }
-    rest(&mut stream).await;
+    closed(&mut stream).await;
     server.says_hello().await;
 }
 
@@ -409,6 +415,37 @@ fn a12_only_errors_of_the_client_are_passed_over_without_a_pause() {
     assert!(!is_the_clients(&emfile));
     assert!(!is_the_clients(&ErrorKind::OutOfMemory.into()));
     assert!(is_the_clients(&ErrorKind::ConnectionAborted.into()));
+}
+
+/// Runs itself again where a process may have few descriptors: the limit is the process's.
+#[test]
+fn a12_running_out_of_descriptors_pauses_accepting_and_no_more() {
+    const AGAIN: &str = "ARGOSY_TEST_FEW_DESCRIPTORS";
+    if std::env::var_os(AGAIN).is_none() {
+        let name = "listen::tests::a12_running_out_of_descriptors_pauses_accepting_and_no_more";
+        let shell = format!("ulimit -n 48 && exec \"$0\" --exact {name}");
+        let mut again = std::process::Command::new("sh");
+        again.arg("-c").arg(shell).arg(std::env::current_exe().unwrap()).env(AGAIN, "1");
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let server = start(app(), Limits::default()).await;
+        // Blocking, so that the server accepts nothing before there is no descriptor left.
+        let mut clients = Vec::new();
+        while let Ok(client) = std::net::TcpStream::connect(server.address) {
+            clients.push(client);
+        }
+        assert!(10 < clients.len());
+        // Enough turns for the runtime to see the queue and for accepting to fail.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        drop(clients);
+        server.says_hello().await;
+    });
 }
 
 fn key_file(name: &str) -> std::path::PathBuf {
