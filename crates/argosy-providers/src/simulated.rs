@@ -1,0 +1,312 @@
+//! A cloud that exists only here: regions, machine types, quotas, zones, permissions, latencies,
+//! and every way to fail that the journeys name.
+//!
+//! What a newcomer gets wrong: most failures are not injected. They follow from the state of the
+//! world (no zone, no quota, no permission), and end when somebody mends it through the `console`.
+
+pub mod console;
+mod fault;
+mod inventory;
+mod latency;
+mod permission;
+mod quota;
+mod want;
+mod words;
+mod world;
+
+use crate::simulated::world::{Step, World};
+use argosy_control::clock::Clock;
+use argosy_control::provider::{Ask, Done, Part, Provider, Refusal};
+use argosy_core::catalog::Catalog;
+use async_trait::async_trait;
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
+use tokio::sync::watch;
+use tracing::error;
+
+pub use fault::{Fault, FaultKind, FaultParams, NewFault};
+pub use inventory::{Item, ItemKind, Place, Shape};
+pub use latency::{Latencies, Latency};
+pub use quota::{Metric, Quota};
+
+/// The simulated cloud. Clones are the same cloud.
+///
+/// Guarantees: however calls overlap, repeat or are dropped, a resource never has more than what was
+/// last asked for; what a finished call made or removed is in the file before the call returns.
+#[derive(Clone, Debug)]
+pub struct SimulatedCloud {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    catalog: Catalog,
+    clock: Clock,
+    world: Mutex<World>,
+    /// Counts the changes of `world`.
+    revision: AtomicU64,
+    /// Wakes operations that wait, when somebody changed the world under them.
+    mended: watch::Sender<()>,
+    file: Option<File>,
+}
+
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    /// The revision the file holds. The lock is held while writing, so that those who come meanwhile
+    /// share the next write.
+    saved: tokio::sync::Mutex<u64>,
+}
+
+/// Why a simulated cloud could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be read.
+    #[error("could not read the simulated cloud from {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is not one of ours.
+    #[error(
+        "{path} is not a simulated cloud this version can read; move it away to start with a new one"
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The file was written by a newer program.
+    #[error("{path} has format {found}, but this version reads up to {known}; use a newer argosy")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+}
+
+impl SimulatedCloud {
+    /// Opens the cloud that is kept in a file, or makes a new one if there is none.
+    ///
+    /// `latencies` replaces what the file says.
+    ///
+    /// # Errors
+    /// If the file is there but cannot be used.
+    pub fn open(
+        path: &Path,
+        catalog: Catalog,
+        clock: Clock,
+        latencies: Option<Latencies>,
+    ) -> Result<Self, OpenError> {
+        let mut world = read(path)?;
+        world.latencies = latencies.unwrap_or(world.latencies);
+        let saved = tokio::sync::Mutex::new(0);
+        Ok(Self::new(catalog, clock, world, Some(File { path: path.to_owned(), saved })))
+    }
+
+    /// A new cloud that ends with the process.
+    pub fn in_memory(catalog: Catalog, clock: Clock, latencies: Latencies) -> Self {
+        Self::new(catalog, clock, World::new(latencies), None)
+    }
+
+    /// Sets a quota.
+    pub async fn set_quota(&self, place: Place, resource: Metric, quota: Quota) -> io::Result<()> {
+        self.mend(|world| world.set_quota(place, resource, quota)).await
+    }
+
+    /// Creates the zone of a domain; false if there is one.
+    pub async fn create_zone(&self, domain: &str) -> io::Result<bool> {
+        self.mend(|world| world.zones.insert(domain.to_ascii_lowercase())).await
+    }
+
+    /// Deletes the zone of a domain and the records in it; false if there is none.
+    pub async fn delete_zone(&self, domain: &str) -> io::Result<bool> {
+        self.mend(|world| world.delete_zone(&domain.to_ascii_lowercase())).await
+    }
+
+    /// Takes a permission from the service account; false if it does not have it.
+    pub async fn deny(&self, provider: &str, permission: &str) -> io::Result<bool> {
+        self.mend(|world| {
+            let denied = world.denied_permissions.entry(provider.to_owned()).or_default();
+            denied.insert(permission.to_owned())
+        })
+        .await
+    }
+
+    /// Gives a permission back to the service account; false if it has it.
+    pub async fn grant(&self, provider: &str, permission: &str) -> io::Result<bool> {
+        self.mend(|world| {
+            let denied = world.denied_permissions.get_mut(provider);
+            denied.is_some_and(|denied| denied.remove(permission))
+        })
+        .await
+    }
+
+    /// Denies access to clusters with a label, `key:value`; false if it is denied already.
+    pub async fn deny_label(&self, label: &str) -> io::Result<bool> {
+        self.mend(|world| world.denied_labels.insert(label.to_owned())).await
+    }
+
+    /// Allows access to clusters with a label again; false if it is allowed.
+    pub async fn grant_label(&self, label: &str) -> io::Result<bool> {
+        self.mend(|world| world.denied_labels.remove(label)).await
+    }
+
+    /// Puts a fault in place.
+    pub async fn inject(&self, fault: NewFault) -> io::Result<Fault> {
+        self.mend(|world| world.inject(fault)).await
+    }
+
+    /// Clears a fault; false if there is none of that id.
+    pub async fn clear(&self, id: u64) -> io::Result<bool> {
+        self.mend(|world| {
+            let before = world.faults.len();
+            world.faults.retain(|fault| fault.id != id);
+            world.faults.len() < before
+        })
+        .await
+    }
+
+    /// Sets how long everything takes from now on.
+    pub async fn set_latencies(&self, latencies: Latencies) -> io::Result<()> {
+        self.mend(|world| world.latencies = latencies).await
+    }
+
+    fn new(catalog: Catalog, clock: Clock, world: World, file: Option<File>) -> Self {
+        let inner = Inner {
+            catalog,
+            clock,
+            world: Mutex::new(world),
+            revision: AtomicU64::new(0),
+            mended: watch::Sender::new(()),
+            file,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// A change from outside: saved, and told to whoever waits.
+    async fn mend<T>(&self, change: impl FnOnce(&mut World) -> T) -> io::Result<T> {
+        let answer = self.change(change);
+        self.inner.mended.send_replace(());
+        self.save().await?;
+        Ok(answer)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world();
+        self.inner.revision.fetch_add(1, Ordering::Relaxed);
+        change(&mut world)
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        // Every change of the world is whole when it panics, or is made again by the next step.
+        self.inner.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes steps until one ends the operation. Dropped in between, it leaves what was made so far,
+    /// as a caller that hangs up leaves it at a real provider.
+    async fn operate(
+        &self,
+        step: impl Fn(&mut World, Timestamp) -> Step + Send,
+    ) -> Result<Done, Refusal> {
+        let mut mended = self.inner.mended.subscribe();
+        loop {
+            let now = self.inner.clock.now();
+            match self.change(|world| step(world, now)) {
+                Step::Wait(until) => {
+                    tokio::select! {
+                        () = self.inner.clock.sleep_until(until) => {}
+                        _ = mended.changed() => {}
+                    }
+                }
+                Step::End(result) => {
+                    // The operation itself succeeded; only a restart would show the difference.
+                    if let Err(cause) = self.save().await {
+                        error!(%cause, "could not save the simulated cloud");
+                    }
+                    return result;
+                }
+            }
+        }
+    }
+
+    /// Writes the world if the file does not hold it yet.
+    async fn save(&self) -> io::Result<()> {
+        let Some(file) = &self.inner.file else { return Ok(()) };
+        let wanted = self.inner.revision.load(Ordering::Relaxed);
+        let mut saved = file.saved.lock().await;
+        if wanted <= *saved {
+            return Ok(());
+        }
+        let (revision, text) = {
+            let world = self.world();
+            (self.inner.revision.load(Ordering::Relaxed), serde_json::to_vec(&*world)?)
+        };
+        let path = file.path.clone();
+        tokio::task::spawn_blocking(move || write(&path, &text)).await??;
+        *saved = revision;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Provider for SimulatedCloud {
+    async fn preflight(&self, ask: &Ask) -> Result<Done, Refusal> {
+        let Inner { catalog, clock, .. } = &*self.inner;
+        let latency = self.world().latencies.validation;
+        let who = ask.resource.id.to_string();
+        let wait = latency.of(&who, u64::from(ask.resource.generation));
+        clock.sleep_until(clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
+        self.change(|world| world.preflight(ask, catalog, clock.now()))
+    }
+
+    async fn ensure(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
+        self.operate(|world, now| world.ensure(part, ask, &self.inner.catalog, now)).await
+    }
+
+    async fn remove(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
+        self.operate(|world, now| world.remove(part, ask.resource.id, now)).await
+    }
+}
+
+fn read(path: &Path) -> Result<World, OpenError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            return Ok(World::new(Latencies::default()));
+        }
+        Err(source) => return Err(OpenError::Read { path: path.to_owned(), source }),
+    };
+    /// Read first: a newer form may differ in anything else.
+    #[derive(serde::Deserialize)]
+    struct Form {
+        version: u32,
+    }
+    let corrupt = |source| OpenError::Corrupt { path: path.to_owned(), source };
+    let Form { version: found } = serde_json::from_slice(&text).map_err(corrupt)?;
+    if World::VERSION < found {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known: World::VERSION });
+    }
+    serde_json::from_slice(&text).map_err(corrupt)
+}
+
+/// Whole or not at all: a reader finds the old file or the new one.
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("tmp");
+    let mut file = fs::File::create(&temporary)?;
+    io::Write::write_all(&mut file, text)?;
+    file.sync_data()?;
+    fs::rename(&temporary, path)
+}
+
+#[cfg(test)]
+mod tests;

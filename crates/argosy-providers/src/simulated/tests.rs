@@ -1,0 +1,565 @@
+use super::console::Stage;
+use super::*;
+use argosy_core::id::ResourceId;
+use argosy_core::label::Labels;
+use argosy_core::name::Name;
+use argosy_core::resource::{Kind, Resource, Spec, Stamp};
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const EPOCH: &str = "2025-10-28T12:00:00Z";
+
+fn cloud(latencies: Latencies) -> SimulatedCloud {
+    SimulatedCloud::in_memory(Catalog::default(), clock(), latencies)
+}
+
+fn clock() -> Clock {
+    Clock::simulated(EPOCH.parse().unwrap())
+}
+
+fn instant() -> SimulatedCloud {
+    cloud(Latencies::INSTANT)
+}
+
+fn gcp(region: &str) -> Place {
+    Place { provider: "gcp".to_owned(), region: region.to_owned() }
+}
+
+fn resource(kind: Kind, number: u8, name: &str, spec: Value, labels: Value) -> Resource {
+    let id = |number: u8| format!("00000000-0000-7000-8000-0000000000{number:02x}");
+    let stamp = Stamp { at: EPOCH.parse().unwrap(), by: "ada".to_owned() };
+    Resource {
+        id: ResourceId::parse(&id(number)).unwrap(),
+        kind,
+        name: Name::parse(name).unwrap(),
+        tenant: "default".to_owned(),
+        owner: None,
+        spec: serde_json::from_value::<Spec>(spec).unwrap(),
+        labels: Labels::parse(labels.as_object().unwrap()).unwrap(),
+        generation: 1,
+        created: stamp.clone(),
+        updated: stamp.clone(),
+        deletion: None,
+        started: None,
+        phase_since: stamp.at,
+        conditions: Vec::new(),
+        reports: BTreeMap::new(),
+        dispatches: BTreeMap::new(),
+        stalled: BTreeMap::new(),
+    }
+}
+
+fn cluster_of(spec: Value, labels: Value) -> Ask {
+    let cluster = Arc::new(resource(Kind::Cluster, 1, "my-cluster", spec, labels));
+    Ask { resource: cluster.clone(), cluster }
+}
+
+fn cluster() -> Ask {
+    cluster_of(json!({ "provider": "gcp", "region": "us-east1" }), json!({ "team": "platform" }))
+}
+
+fn pool(nodes: u32, machine_type: &str) -> Ask {
+    let spec = json!({ "nodeCount": nodes, "machineType": machine_type });
+    let pool = resource(Kind::NodePool, 2, "my-nodepool", spec, json!({}));
+    Ask { resource: Arc::new(pool), cluster: cluster().cluster }
+}
+
+/// `Reason: message`, and how the refusal differs from "nothing made, adapter healthy".
+fn told(refusal: &Refusal) -> String {
+    let Refusal { cause, applied, healthy, data } = refusal;
+    assert!(data["guidance"].as_str().is_some_and(|text| text.ends_with('.')), "{data:?}");
+    let applied = if *applied { " (applied)" } else { "" };
+    let healthy = if *healthy { "" } else { " (unhealthy)" };
+    format!("{}: {}{applied}{healthy}", cause.reason, cause.message)
+}
+
+#[track_caller]
+fn refused(answer: Result<Done, Refusal>, expected: &str) {
+    assert_eq!(told(&answer.expect_err("it should be refused")), expected);
+}
+
+#[track_caller]
+fn succeeded(answer: Result<Done, Refusal>, expected: &str) -> Map {
+    let done = answer.expect("it should succeed");
+    assert_eq!(done.unhealthy, None);
+    assert_eq!(format!("{}: {}", done.reason, done.message), expected);
+    done.data
+}
+
+type Map = serde_json::Map<String, Value>;
+
+/// The ids of what exists and is not leaving.
+fn living(cloud: &SimulatedCloud, ask: &Ask) -> Vec<String> {
+    let items = cloud.inventory().remove(&ask.resource.id).unwrap_or_default();
+    let living = items.into_iter().filter(|item| item.state != Stage::Terminating);
+    living.map(|item| item.item.id).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_and_a_pool_are_made_and_removed() {
+    let (cloud, cluster, pool) = (cloud(Latencies::default()), cluster(), pool(5, "n1-standard-4"));
+    let data = succeeded(
+        cloud.preflight(&cluster).await,
+        "AllChecksPassed: Validation completed successfully. All checks passed: \
+         route53ZoneFound, s3BucketAccessible, quotaSufficient",
+    );
+    let results =
+        json!({ "route53ZoneFound": true, "s3BucketAccessible": true, "quotaSufficient": true });
+    assert_eq!(data["validationResults"], results);
+    let data = succeeded(
+        cloud.ensure(Part::Dns, &cluster).await,
+        "AllRecordsCreated: All DNS records created and verified",
+    );
+    let records = json!(["api.my-cluster.example.com", "*.apps.my-cluster.example.com"]);
+    assert_eq!(data["recordsCreated"], records);
+    succeeded(
+        cloud.ensure(Part::Infrastructure, &cluster).await,
+        "InfrastructureReady: Network and control plane created in us-east1",
+    );
+    succeeded(
+        cloud.preflight(&pool).await,
+        "AllChecksPassed: Validation completed successfully. All checks passed: \
+         clusterAccessible, machineTypeAvailable",
+    );
+    let data =
+        succeeded(cloud.ensure(Part::Machines, &pool).await, "AllNodesReady: 5 of 5 nodes ready");
+    assert_eq!(data["machines"], json!(living(&cloud, &pool)));
+
+    succeeded(cloud.remove(Part::Machines, &pool).await, "NodesRemoved: All nodes removed");
+    succeeded(
+        cloud.remove(Part::Infrastructure, &cluster).await,
+        "InfrastructureRemoved: Infrastructure resources successfully cleaned up",
+    );
+    succeeded(cloud.remove(Part::Dns, &cluster).await, "RecordsRemoved: DNS records removed");
+    assert_eq!(cloud.inventory(), BTreeMap::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_1_scenario_2_insufficient_permissions() {
+    let (cloud, cluster) = (instant(), cluster());
+    cloud.deny("gcp", "compute.networks.create").await.unwrap();
+    refused(
+        cloud.ensure(Part::Infrastructure, &cluster).await,
+        "PermissionDenied: Service account lacks compute.networks.create permission in GCP project",
+    );
+    cloud.grant("gcp", "compute.networks.create").await.unwrap();
+    cloud.ensure(Part::Infrastructure, &cluster).await.expect("the cause is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_1_scenario_3_quota_exceeded() {
+    let (cloud, cluster) = (instant(), cluster());
+    let full = Quota { limit: 100, used_by_others: 100 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, full).await.unwrap();
+    let sentence = "QuotaExceeded: GCP quota exceeded for resource: CPUS in region us-east1. \
+                    Current: 100/100";
+    refused(cloud.preflight(&cluster).await, sentence);
+    refused(cloud.ensure(Part::Infrastructure, &cluster).await, sentence);
+
+    let enough = Quota { limit: 104, used_by_others: 100 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, enough).await.unwrap();
+    cloud.preflight(&cluster).await.expect("the cause is mended");
+    cloud.ensure(Part::Infrastructure, &cluster).await.expect("the cause is mended");
+    cloud.preflight(&cluster).await.expect("what is there needs no more quota");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_1_scenario_4_dns_zone_not_found() {
+    let (cloud, cluster) = (instant(), cluster());
+    cloud.delete_zone("example.com").await.unwrap();
+    let data = succeeded(
+        cloud.preflight(&cluster).await,
+        "AllChecksPassed: Validation completed successfully. All checks passed: \
+         s3BucketAccessible, quotaSufficient",
+    );
+    assert_eq!(data["validationResults"]["route53ZoneFound"], false);
+    refused(
+        cloud.ensure(Part::Dns, &cluster).await,
+        "DNSZoneNotFound: Route53 hosted zone not found for domain example.com. \
+         Please create zone or update cluster spec. (unhealthy)",
+    );
+    cloud.create_zone("example.com").await.unwrap();
+    cloud.ensure(Part::Dns, &cluster).await.expect("the cause is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_2_scenario_1_timeout() {
+    let (cloud, cluster) = (cloud(Latencies::default()), cluster());
+    let before = cloud.inner.clock.now();
+    let once = NewFault { count: Some(1), ..NewFault::new(FaultKind::Timeout) };
+    cloud.inject(once).await.unwrap();
+    refused(
+        cloud.ensure(Part::Infrastructure, &cluster).await,
+        "Timeout: GCP cluster creation timed out after 25 minutes. Last status: Not ready",
+    );
+    let passed = cloud.inner.clock.now().duration_since(before);
+    assert_eq!(passed.as_mins(), 25);
+    assert_eq!(living(&cloud, &cluster), Vec::<String>::new(), "given up means rolled back");
+    cloud.ensure(Part::Infrastructure, &cluster).await.expect("the fault was there once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_cluster_goes_on_as_soon_as_the_fault_is_cleared() {
+    let (cloud, cluster) = (cloud(Latencies::default()), cluster());
+    let before = cloud.inner.clock.now();
+    let fault = cloud.inject(NewFault::new(FaultKind::Timeout)).await.unwrap();
+    let mend = async {
+        cloud.inner.clock.sleep_until(before + SignedDuration::from_mins(3)).await;
+        cloud.clear(fault.id).await.unwrap()
+    };
+    let (made, cleared) = tokio::join!(cloud.ensure(Part::Infrastructure, &cluster), mend);
+    made.expect("the cause is mended");
+    assert!(cleared);
+    assert_eq!(cloud.inner.clock.now().duration_since(before).as_mins(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_2_scenario_3_degraded() {
+    let (cloud, cluster) = (instant(), cluster());
+    let fault = cloud.inject(NewFault::new(FaultKind::HealthCheckFailed)).await.unwrap();
+    let done = cloud.ensure(Part::Dns, &cluster).await.expect("the records are there");
+    let cause = done.unhealthy.expect("but they are not healthy");
+    assert_eq!(cause.reason, "HealthCheckFailed");
+    assert_eq!(
+        cause.message,
+        "DNS records exist but health check failing. Record set may be misconfigured."
+    );
+    cloud.clear(fault.id).await.unwrap();
+    let done = cloud.ensure(Part::Dns, &cluster).await.expect("the records are there");
+    assert_eq!(done.unhealthy, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_3_scenario_3_label_denied() {
+    let (cloud, cluster) = (instant(), cluster());
+    cloud.deny_label("team:platform").await.unwrap();
+    refused(
+        cloud.preflight(&cluster).await,
+        "PermissionDenied: Insufficient permissions to access clusters with label 'team:platform'",
+    );
+    cloud.grant_label("team:platform").await.unwrap();
+    cloud.preflight(&cluster).await.expect("the cause is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_4_scenario_2_quota_exceeded_during_provisioning() {
+    let (cloud, pool) = (instant(), pool(5, "n1-standard-4"));
+    let tight = Quota { limit: 100, used_by_others: 90 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, tight).await.unwrap();
+    cloud.preflight(&pool).await.expect("quota is the machines adapter's to judge");
+    refused(
+        cloud.ensure(Part::Machines, &pool).await,
+        "QuotaExceeded: Insufficient quota to provision 5 nodes of type n1-standard-4. \
+         Required: 20 CPUs, Available: 10 CPUs",
+    );
+    assert_eq!(living(&cloud, &pool), Vec::<String>::new(), "all or none");
+    let enough = Quota { limit: 110, used_by_others: 90 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, enough).await.unwrap();
+    cloud.ensure(Part::Machines, &pool).await.expect("the cause is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_4_scenario_3_adapter_failure_during_node_provisioning() {
+    let (cloud, pool) = (instant(), pool(5, "n1-standard-4"));
+    let params = FaultParams { node: Some(3), ..FaultParams::default() };
+    let fault = NewFault {
+        params,
+        matching: "my-*".to_owned(),
+        ..NewFault::new(FaultKind::ProvisioningFailed)
+    };
+    let fault = cloud.inject(fault).await.unwrap();
+    let sentence = "ProvisioningFailed: Failed to provision node 3 of 5. \
+                    GCP error: ZONE_RESOURCE_POOL_EXHAUSTED";
+    refused(cloud.ensure(Part::Machines, &pool).await, sentence);
+    refused(cloud.ensure(Part::Machines, &pool).await, sentence);
+    let first = living(&cloud, &pool);
+    assert_eq!(first.len(), 2);
+    cloud.clear(fault.id).await.unwrap();
+    cloud.ensure(Part::Machines, &pool).await.expect("the cause is mended");
+    assert_eq!(living(&cloud, &pool)[..2], first, "what was made is kept; exactly 3 are retried");
+    assert_eq!(living(&cloud, &pool).len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn mvp_journey_5_scenario_5_nodepools_denied() {
+    let sentence = "PermissionDenied: Insufficient permissions to access nodepools in cluster";
+    let (cloud, pool) = (instant(), pool(5, "n1-standard-4"));
+    cloud.deny("gcp", "container.nodePools.list").await.unwrap();
+    refused(cloud.preflight(&pool).await, sentence);
+    cloud.grant("gcp", "container.nodePools.list").await.unwrap();
+    cloud.deny_label("team:platform").await.unwrap();
+    refused(cloud.preflight(&pool).await, sentence);
+    cloud.grant_label("team:platform").await.unwrap();
+    cloud.preflight(&pool).await.expect("the cause is mended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_strikes_only_the_resources_it_names() {
+    let cloud = instant();
+    let fault =
+        NewFault { matching: "other".to_owned(), ..NewFault::new(FaultKind::ProvisioningFailed) };
+    cloud.inject(fault).await.unwrap();
+    cloud.ensure(Part::Machines, &pool(1, "n1-standard-4")).await.expect("it is not `other`");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spec_the_catalog_does_not_know_is_refused() {
+    let rows = [
+        (
+            json!({ "platform": { "type": "azure" } }),
+            "UnsupportedProvider: Unsupported provider 'azure'. \
+             Supported providers: aws, gcp, lambda",
+        ),
+        (
+            json!({ "provider": "lambda", "region": "moon" }),
+            "InvalidRegion: Invalid region 'moon' for provider Lambda. Supported regions: \
+             us-west-1, us-east-1, us-south-1, europe-central-1, asia-northeast-1",
+        ),
+    ];
+    for (spec, expected) in rows {
+        refused(instant().preflight(&cluster_of(spec, json!({}))).await, expected);
+    }
+    refused(
+        instant().ensure(Part::Machines, &pool(1, "abacus")).await,
+        "UnknownMachineType: Unknown machine type 'abacus' for provider GCP. \
+         Supported machine types: a2-highgpu-1g, a2-highgpu-8g, a3-highgpu-8g, n1-highmem-8, \
+         n1-standard-4, n1-standard-8",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_spec_gets_defaults() {
+    let (cloud, cluster) = (instant(), cluster_of(json!({}), json!({})));
+    cloud.preflight(&cluster).await.unwrap();
+    let done = cloud.ensure(Part::Infrastructure, &cluster).await.unwrap();
+    assert_eq!(done.message, "Network and control plane created in us-east1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_spec_names_the_domain() {
+    for spec in [json!({ "dns": { "baseDomain": "Acme.test" } }), json!({ "domain": "acme.test" })]
+    {
+        let (cloud, cluster) = (instant(), cluster_of(spec, json!({})));
+        let refusal = cloud.ensure(Part::Dns, &cluster).await.unwrap_err();
+        assert!(refusal.cause.message.contains("for domain acme.test."), "{refusal:?}");
+        cloud.create_zone("acme.test").await.unwrap();
+        let done = cloud.ensure(Part::Dns, &cluster).await.unwrap();
+        assert_eq!(done.data["recordsCreated"][0], "api.my-cluster.acme.test");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_updated_spec_is_said_to_be_updated() {
+    let mut changed = Resource::clone(&cluster().resource);
+    changed.generation = 2;
+    let changed = Arc::new(changed);
+    let ask = Ask { resource: changed.clone(), cluster: changed };
+    let done = instant().preflight(&ask).await.unwrap();
+    assert_eq!(done.message, "Validation completed successfully for updated spec");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_region_replaces_what_is_in_the_old_one() {
+    let (cloud, before) = (cloud(Latencies::default()), cluster());
+    let after = cluster_of(json!({ "provider": "gcp", "region": "us-west1" }), json!({}));
+    for part in [Part::Dns, Part::Infrastructure] {
+        cloud.ensure(part, &before).await.unwrap();
+        cloud.ensure(part, &after).await.unwrap();
+    }
+    let items = cloud.inventory().remove(&after.resource.id).unwrap();
+    assert_eq!(items.len(), 4);
+    assert!(items.iter().all(|item| item.item.shape.place == gcp("us-west1")), "{items:?}");
+    let quotas = &cloud.overview().providers["gcp"].quotas;
+    assert_eq!((quotas["us-east1"]["CPUS"].used, quotas["us-west1"]["CPUS"].used), (0, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_is_scaled_up_and_down_and_its_type_replaced() {
+    let cloud = cloud(Latencies::default());
+    let mut seen = Vec::new();
+    for (nodes, machine_type) in
+        [(5, "n1-standard-4"), (8, "n1-standard-4"), (2, "n1-standard-4"), (2, "n1-highmem-8")]
+    {
+        let pool = pool(nodes, machine_type);
+        let done = cloud.ensure(Part::Machines, &pool).await.unwrap();
+        assert_eq!(done.message, format!("{nodes} of {nodes} nodes ready"));
+        seen.push(living(&cloud, &pool));
+    }
+    assert_eq!(seen[1][..5], seen[0], "growing keeps what is there");
+    assert_eq!(seen[2], seen[0][..2], "shrinking keeps the oldest");
+    assert!(seen[3].iter().all(|id| !seen[2].contains(id)), "another type is other machines");
+}
+
+#[tokio::test(start_paused = true)]
+async fn growth_that_is_refused_keeps_what_is_there() {
+    let cloud = instant();
+    let quota = Quota { limit: 10, used_by_others: 0 };
+    cloud.set_quota(gcp("us-east1"), Metric::Gpus, quota).await.unwrap();
+    cloud.ensure(Part::Machines, &pool(1, "a3-highgpu-8g")).await.unwrap();
+    refused(
+        cloud.ensure(Part::Machines, &pool(3, "a3-highgpu-8g")).await,
+        "QuotaExceeded: Insufficient quota to provision 2 nodes of type a3-highgpu-8g. \
+         Required: 16 GPUs, Available: 2 GPUs (applied)",
+    );
+    assert_eq!(living(&cloud, &pool(3, "a3-highgpu-8g")).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_midway_and_repeated_makes_each_machine_once() {
+    let (cloud, pool) = (cloud(Latencies::default()), pool(25, "n1-standard-4"));
+    for millis in [0, 900, 2_000] {
+        let limit = Duration::from_millis(millis);
+        let dropped = tokio::time::timeout(limit, cloud.ensure(Part::Machines, &pool)).await;
+        dropped.expect_err("25 machines take longer");
+    }
+    cloud.ensure(Part::Machines, &pool).await.unwrap();
+    let machines: BTreeSet<String> = living(&cloud, &pool).into_iter().collect();
+    assert_eq!(machines.len(), 25);
+}
+
+/// What is asked for, and after how many milliseconds the caller hangs up, if it does.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    nodes: Option<u32>,
+    machine_type: &'static str,
+    /// Whether somebody else asks the same at the same time.
+    twice: bool,
+    dropped_after_ms: Option<u64>,
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let call = (
+        proptest::option::weighted(0.8, 1_u32..30),
+        prop_oneof![Just("n1-standard-4"), Just("n1-highmem-8")],
+        any::<bool>(),
+        proptest::option::weighted(0.7, 0_u64..4_000),
+    );
+    let call = call.prop_map(|(nodes, machine_type, twice, dropped_after_ms)| Call {
+        nodes,
+        machine_type,
+        twice,
+        dropped_after_ms,
+    });
+    proptest::collection::vec(call, 1..12)
+}
+
+async fn make(cloud: &SimulatedCloud, call: Call) {
+    let ask = pool(call.nodes.unwrap_or(1), call.machine_type);
+    let once = || async {
+        match call.nodes {
+            Some(_) => cloud.ensure(Part::Machines, &ask).await,
+            None => cloud.remove(Part::Machines, &ask).await,
+        }
+    };
+    let both = async {
+        if call.twice {
+            let (one, other) = tokio::join!(once(), once());
+            one.and(other)
+        } else {
+            once().await
+        }
+    };
+    let limit = Duration::from_millis(call.dropped_after_ms.unwrap_or(u64::MAX));
+    if let Ok(answer) = tokio::time::timeout(limit, both).await {
+        answer.expect("nothing is in the way");
+    }
+    let wanted = usize::try_from(call.nodes.unwrap_or(0)).unwrap();
+    assert!(living(cloud, &ask).len() <= wanted, "more than was asked for");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_interleaving_leaves_exactly_what_was_last_asked_for(calls in calls()) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let cloud = cloud(Latencies::default());
+            for call in &calls {
+                make(&cloud, *call).await;
+            }
+            let last = Call { dropped_after_ms: None, ..*calls.last().unwrap() };
+            make(&cloud, last).await;
+            let items = cloud.inventory().into_values().flatten().collect::<Vec<_>>();
+            let ids: BTreeSet<&str> = items.iter().map(|item| item.item.id.as_str()).collect();
+            assert_eq!(ids.len(), items.len(), "an id given twice");
+            assert_eq!(items.len(), usize::try_from(last.nodes.unwrap_or(0)).unwrap());
+            for item in &items {
+                assert_eq!(item.state, Stage::Running);
+                assert_eq!(item.item.shape.what, last.machine_type);
+            }
+            let cpus: u64 = items.iter().map(|item| u64::from(item.item.shape.cpus)).sum();
+            assert_eq!(cloud.overview().providers["gcp"].quotas["us-east1"]["CPUS"].used, cpus);
+        });
+    }
+}
+
+/// A file of its own for each test, gone afterwards.
+struct TestFile(PathBuf);
+
+impl TestFile {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("argosy-{}-{name}.json", std::process::id()));
+        let _ = fs::remove_file(&path);
+        Self(path)
+    }
+
+    fn open(&self, clock: Clock) -> Result<SimulatedCloud, OpenError> {
+        SimulatedCloud::open(&self.0, Catalog::default(), clock, None)
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn a_cloud_that_is_opened_again_goes_on_where_it_was() {
+    let file = TestFile::new("reopen");
+    let (cluster, pool) = (cluster(), pool(5, "n1-standard-4"));
+    let clock = clock();
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    cloud.create_zone("acme.test").await.unwrap();
+    cloud.deny("aws", "ec2:RunInstances").await.unwrap();
+    cloud.deny_label("team:red").await.unwrap();
+    let quota = Quota { limit: 40, used_by_others: 7 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, quota).await.unwrap();
+    let fault = NewFault { matching: "x".to_owned(), ..NewFault::new(FaultKind::Timeout) };
+    cloud.inject(fault).await.unwrap();
+    cloud.ensure(Part::Infrastructure, &cluster).await.unwrap();
+    cloud.ensure(Part::Machines, &pool).await.unwrap();
+    let before = serde_json::to_value(cloud.overview()).unwrap();
+
+    let again = file.open(clock).unwrap();
+    assert_eq!(serde_json::to_value(again.overview()).unwrap(), before);
+    assert_eq!(before["providers"]["gcp"]["quotas"]["us-east1"]["CPUS"]["used"], 4 + 20 + 7);
+    again.ensure(Part::Machines, &pool).await.unwrap();
+    assert_eq!(living(&again, &pool), living(&cloud, &pool), "asked again, it finds what is there");
+    again.remove(Part::Machines, &pool).await.unwrap();
+    assert_eq!(living(&file.open(clock).unwrap(), &pool), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_refused_with_the_way_out() {
+    let file = TestFile::new("corrupt");
+    for (text, expected) in [
+        ("", "is not a simulated cloud this version can read; move it away"),
+        ("{\"version\":1", "is not a simulated cloud"),
+        ("{\"version\":1,\"surprise\":true}", "is not a simulated cloud"),
+        ("{\"version\":2,\"anything\":[]}", "has format 2, but this version reads up to 1"),
+    ] {
+        fs::write(&file.0, text).unwrap();
+        let error = file.open(clock()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}

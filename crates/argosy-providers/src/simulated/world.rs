@@ -1,0 +1,433 @@
+//! The state of the simulated cloud, and the one step that brings a part closer to what is wanted.
+//!
+//! Nothing here waits: a step says until when to wait, and may be asked again at any time, by anybody.
+//! That is what makes every operation idempotent and safe to drop.
+
+use super::fault::{Fault, FaultKind, FaultParams, NewFault};
+use super::inventory::{Inventory, Item, ItemKind, Place, Shape, Usage};
+use super::latency::Latencies;
+use super::permission::Permissions;
+use super::quota::{self, Exceeded, Metric, Quota, SetQuota};
+use super::want::{DEFAULT_DOMAIN, Want};
+use super::words;
+use argosy_control::provider::{Ask, Done, Part, Refusal};
+use argosy_core::catalog::Catalog;
+use argosy_core::id::ResourceId;
+use argosy_core::resource::Kind;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything about the simulated cloud that outlives the process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct World {
+    /// The form of the file.
+    pub(super) version: u32,
+    /// The domains that have a zone.
+    pub(super) zones: BTreeSet<String>,
+    /// The quotas that somebody set.
+    pub(super) quotas: Vec<SetQuota>,
+    /// What the service account may not do, by provider.
+    pub(super) denied_permissions: BTreeMap<String, BTreeSet<String>>,
+    /// Labels (`team:platform`) whose clusters may not be touched.
+    pub(super) denied_labels: BTreeSet<String>,
+    pub(super) latencies: Latencies,
+    pub(super) faults: Vec<Fault>,
+    /// The next id of a fault or an item.
+    next_id: u64,
+    pub(super) inventory: Inventory,
+}
+
+/// How far an operation is.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Nothing to do before this time.
+    Wait(Timestamp),
+    /// Finished, one way or the other.
+    End(Result<Done, Refusal>),
+}
+
+/// How many machines of a pool are made at the same time.
+const BATCH: usize = 10;
+
+impl World {
+    /// The form this program reads and writes.
+    pub(super) const VERSION: u32 = 1;
+
+    /// A cloud in which everything works, and the default domain has a zone.
+    pub(super) fn new(latencies: Latencies) -> Self {
+        Self {
+            version: Self::VERSION,
+            zones: BTreeSet::from([DEFAULT_DOMAIN.to_owned()]),
+            quotas: Vec::new(),
+            denied_permissions: BTreeMap::new(),
+            denied_labels: BTreeSet::new(),
+            latencies,
+            faults: Vec::new(),
+            next_id: 1,
+            inventory: Inventory::default(),
+        }
+    }
+
+    pub(super) fn quota(&self, place: &Place, metric: Metric) -> Quota {
+        let set = self.quotas.iter().find(|set| set.place == *place && set.resource == metric);
+        set.map_or(metric.default_quota(), |set| set.quota)
+    }
+
+    pub(super) fn set_quota(&mut self, place: Place, resource: Metric, quota: Quota) {
+        self.quotas.retain(|set| set.place != place || set.resource != resource);
+        self.quotas.push(SetQuota { place, resource, quota });
+    }
+
+    pub(super) fn inject(&mut self, fault: NewFault) -> Fault {
+        let fault = Fault { id: self.take_id(), fault };
+        self.faults.push(fault.clone());
+        fault
+    }
+
+    /// Removes a zone and the records in it; false if there is none.
+    pub(super) fn delete_zone(&mut self, domain: &str) -> bool {
+        let suffix = format!(".{domain}");
+        self.inventory.forget_all(|item| {
+            item.shape.kind == ItemKind::DnsRecord && item.shape.what.ends_with(&suffix)
+        });
+        self.zones.remove(domain)
+    }
+
+    /// Whether a resource could be made.
+    pub(super) fn preflight(
+        &mut self,
+        ask: &Ask,
+        catalog: &Catalog,
+        now: Timestamp,
+    ) -> Result<Done, Refusal> {
+        let want = Want::read(ask, catalog)?;
+        let permissions = Permissions::of(&want.place.provider);
+        match ask.resource.kind {
+            Kind::Cluster => {
+                if let Some(label) = self.denied_label(ask) {
+                    return Err(words::label_denied(&label));
+                }
+                self.allowed(&[permissions.buckets], &want)?;
+                let owner = ask.resource.id;
+                // What is already there needs no more quota.
+                if self.inventory.of(owner, Part::Infrastructure).next().is_none() {
+                    self.within_quota(&want.shapes(Part::Infrastructure), &want, now)?;
+                }
+            }
+            Kind::NodePool => {
+                let denied = self.allowed(&[permissions.pools], &want).is_err();
+                if denied || self.denied_label(ask).is_some() {
+                    return Err(words::pools_denied());
+                }
+            }
+        }
+        Ok(self.checked(ask, &want))
+    }
+
+    /// One step towards a part as it is asked for.
+    pub(super) fn ensure(
+        &mut self,
+        part: Part,
+        ask: &Ask,
+        catalog: &Catalog,
+        now: Timestamp,
+    ) -> Step {
+        match self.try_ensure(part, ask, catalog, now) {
+            Ok(step) => step,
+            Err(refusal) => Step::End(Err(refusal)),
+        }
+    }
+
+    /// One step towards a part's absence.
+    pub(super) fn remove(&mut self, part: Part, owner: ResourceId, now: Timestamp) -> Step {
+        self.fit(part, owner, &[], now);
+        match self.inventory.gone_at(owner, part) {
+            Some(gone_at) => Step::Wait(gone_at),
+            None => Step::End(Ok(words::removed(part))),
+        }
+    }
+
+    fn try_ensure(
+        &mut self,
+        part: Part,
+        ask: &Ask,
+        catalog: &Catalog,
+        now: Timestamp,
+    ) -> Result<Step, Refusal> {
+        let want = Want::read(ask, catalog)?;
+        let owner = ask.resource.id;
+        if part == Part::Dns && !self.zones.contains(&want.domain) {
+            return Err(words::zone_not_found(&want.domain));
+        }
+        let shapes = want.shapes(part);
+        let missing = self.fit(part, owner, &shapes, now);
+        // What is to be replaced goes first: until it has gone it uses up quota.
+        if let Some(gone_at) = self.inventory.gone_at(owner, part) {
+            return Ok(Step::Wait(gone_at));
+        }
+        if !missing.is_empty() {
+            let created = self.create(part, ask, &want, missing, now);
+            created.map_err(|refusal| self.as_applied(refusal, part, owner))?;
+        }
+        self.await_ready(part, ask, &want, now)
+    }
+
+    fn fit(
+        &mut self,
+        part: Part,
+        owner: ResourceId,
+        wanted: &[Shape],
+        now: Timestamp,
+    ) -> Vec<Shape> {
+        self.inventory.settle(owner, now);
+        let removal = self.latencies.removal;
+        let gone_at = |item: &Item| later(now, removal.of(&item.id, 0));
+        let missing = self.inventory.fit(owner, part, wanted, gone_at);
+        self.inventory.settle(owner, now);
+        missing
+    }
+
+    fn create(
+        &mut self,
+        part: Part,
+        ask: &Ask,
+        want: &Want,
+        missing: Vec<Shape>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let Permissions { records, networks, clusters, machines, .. } =
+            *Permissions::of(&want.place.provider);
+        match part {
+            Part::Dns => self.allowed(&[records], want)?,
+            Part::Infrastructure => self.allowed(&[networks, clusters], want)?,
+            Part::Machines => self.allowed(&[machines], want)?,
+        }
+        self.within_quota(&missing, want, now)?;
+        let of = want.shapes(part).len();
+        let existing = of - missing.len();
+        let name = ask.resource.name.as_str();
+        for (nth, shape) in missing.into_iter().enumerate() {
+            let node = u32::try_from(existing + nth + 1).unwrap_or(u32::MAX);
+            if part == Part::Machines
+                && let Some(params) = self.strike(FaultKind::ProvisioningFailed, name, |params| {
+                    params.node.unwrap_or(1) == node
+                })
+            {
+                let code = params.code.as_deref().unwrap_or(FaultParams::CODE);
+                return Err(words::provisioning_failed(node, of, &want.display, code));
+            }
+            self.create_item(ask, shape, nth, now);
+        }
+        Ok(())
+    }
+
+    fn create_item(&mut self, ask: &Ask, shape: Shape, nth: usize, now: Timestamp) {
+        let number = self.take_id();
+        let name = ask.resource.name.as_str();
+        let (id, latency) = match shape.kind {
+            ItemKind::DnsRecord => (shape.what.clone(), self.latencies.dns),
+            ItemKind::Network | ItemKind::ControlPlane => {
+                (format!("{name}-{}-{number}", shape.what), self.latencies.infrastructure)
+            }
+            ItemKind::Machine => (format!("{name}-{number}"), self.latencies.machine),
+        };
+        let batches_before = u32::try_from(nth / BATCH).unwrap_or(u32::MAX);
+        let millis = i64::from(latency.max_ms) * i64::from(batches_before);
+        let ready = later(now, latency.of(&id, 0) + SignedDuration::from_millis(millis));
+        let stuck = shape.kind == ItemKind::ControlPlane
+            && self.fault(FaultKind::Timeout, name, |_| true).is_some();
+        self.inventory.add(
+            ask.resource.id,
+            Item {
+                id,
+                zone: zone(&shape.place, nth),
+                shape,
+                created_at: now,
+                ready_at: (!stuck).then_some(ready),
+                gone_at: None,
+            },
+        );
+    }
+
+    fn await_ready(
+        &mut self,
+        part: Part,
+        ask: &Ask,
+        want: &Want,
+        now: Timestamp,
+    ) -> Result<Step, Refusal> {
+        let owner = ask.resource.id;
+        let stuck = self.inventory.of(owner, part).find(|item| item.ready_at.is_none());
+        if let Some(since) = stuck.map(|item| item.created_at) {
+            return self.await_timeout(ask, want, since, now).map(Step::Wait);
+        }
+        let ready_at = self.inventory.of(owner, part).filter_map(|item| item.ready_at).max();
+        Ok(match ready_at {
+            Some(ready_at) if now < ready_at => Step::Wait(ready_at),
+            Some(_) | None => Step::End(Ok(self.made(part, ask, want))),
+        })
+    }
+
+    /// A control plane that is stuck goes on when the fault is gone, and is given up after a while.
+    fn await_timeout(
+        &mut self,
+        ask: &Ask,
+        want: &Want,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Timestamp, Refusal> {
+        let (owner, name) = (ask.resource.id, ask.resource.name.as_str());
+        let Some(fault) = self.fault(FaultKind::Timeout, name, |_| true) else {
+            let ready_at = later(now, self.latencies.infrastructure.of(name, 0));
+            for item in self.inventory.of_mut(owner, Part::Infrastructure) {
+                item.ready_at.get_or_insert(ready_at);
+            }
+            return Ok(ready_at);
+        };
+        let after_s = fault.fault.params.after_s.unwrap_or(FaultParams::AFTER_S);
+        let until = later(since, SignedDuration::from_secs(i64::from(after_s)));
+        if now < until {
+            return Ok(until);
+        }
+        self.strike(FaultKind::Timeout, name, |_| true);
+        // Given up means rolled back: the next attempt starts from nothing.
+        self.inventory.forget(owner, |item| item.shape.kind.part() == Part::Infrastructure);
+        Err(words::timed_out(&want.display, after_s))
+    }
+
+    fn made(&mut self, part: Part, ask: &Ask, want: &Want) -> Done {
+        let items = self.inventory.of(ask.resource.id, part);
+        let ids: Vec<String> = items.map(|item| item.id.clone()).collect();
+        let Place { region, .. } = &want.place;
+        match part {
+            Part::Dns => {
+                let name = ask.resource.name.as_str();
+                let failing = self.strike(FaultKind::HealthCheckFailed, name, |_| true);
+                let data = json!({ "recordsCreated": want.records() });
+                let message = "All DNS records created and verified";
+                Done {
+                    unhealthy: failing.map(|_| words::health_check_failed()),
+                    ..words::done("AllRecordsCreated", message, data)
+                }
+            }
+            Part::Infrastructure => {
+                let message = format!("Network and control plane created in {region}");
+                let data = json!({ "region": region, "resources": ids });
+                words::done("InfrastructureReady", message, data)
+            }
+            Part::Machines => {
+                let message = format!("{0} of {0} nodes ready", ids.len());
+                let data = json!({ "nodesReady": ids.len(), "machines": ids });
+                words::done("AllNodesReady", message, data)
+            }
+        }
+    }
+
+    fn checked(&self, ask: &Ask, want: &Want) -> Done {
+        // Whether the zone is there is the DNS adapter's to judge; here it is only told.
+        let zone = ("route53ZoneFound", self.zones.contains(&want.domain));
+        let checks: &[(&str, bool)] = match ask.resource.kind {
+            Kind::Cluster => &[zone, ("s3BucketAccessible", true), ("quotaSufficient", true)],
+            Kind::NodePool => &[("clusterAccessible", true), ("machineTypeAvailable", true)],
+        };
+        let message = if ask.resource.generation <= 1 {
+            let passed: Vec<&str> =
+                checks.iter().filter(|(_, passed)| *passed).map(|(name, _)| *name).collect();
+            let passed = passed.join(", ");
+            format!("Validation completed successfully. All checks passed: {passed}")
+        } else {
+            "Validation completed successfully for updated spec".to_owned()
+        };
+        let results: BTreeMap<_, _> = checks.iter().copied().collect();
+        words::done("AllChecksPassed", message, json!({ "validationResults": results }))
+    }
+
+    fn denied_label(&self, ask: &Ask) -> Option<String> {
+        let labels = ask.cluster.labels.iter().chain(ask.resource.labels.iter());
+        let mut labels = labels.map(|(key, value)| format!("{key}:{value}"));
+        labels.find(|label| self.denied_labels.contains(label))
+    }
+
+    fn allowed(&self, permissions: &[&str], want: &Want) -> Result<(), Refusal> {
+        let denied = self.denied_permissions.get(&want.place.provider);
+        let found = permissions.iter().find(|&&p| denied.is_some_and(|denied| denied.contains(p)));
+        match found {
+            Some(permission) => Err(words::permission_denied(permission, &want.display)),
+            None => Ok(()),
+        }
+    }
+
+    fn within_quota(
+        &mut self,
+        missing: &[Shape],
+        want: &Want,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let needed = missing.iter().map(Usage::of).fold(Usage::default(), Usage::plus);
+        if self.exceeded(&want.place, &needed).is_none() {
+            return Ok(());
+        }
+        // Before saying no: what others gave back counts no more.
+        self.inventory.settle_all(now);
+        match self.exceeded(&want.place, &needed) {
+            Some(exceeded) => Err(words::quota_exceeded(&exceeded, want, missing.len())),
+            None => Ok(()),
+        }
+    }
+
+    fn exceeded(&self, place: &Place, needed: &Usage) -> Option<Exceeded> {
+        quota::exceeded(|metric| self.quota(place, metric), &self.inventory.used(place), needed)
+    }
+
+    /// A refusal of more is not a refusal of what is there.
+    fn as_applied(&self, refusal: Refusal, part: Part, owner: ResourceId) -> Refusal {
+        let there = self.inventory.of(owner, part).next().is_some();
+        // A pool that is only partly made counts as not applied.
+        let applied = there && refusal.cause.reason != "ProvisioningFailed";
+        Refusal { applied, ..refusal }
+    }
+
+    fn fault(
+        &self,
+        kind: FaultKind,
+        name: &str,
+        which: impl Fn(&FaultParams) -> bool,
+    ) -> Option<&Fault> {
+        self.faults.iter().find(|f| f.fault.strikes(kind, name) && which(&f.fault.params))
+    }
+
+    /// Uses up one strike of the fault that fits, if one does.
+    fn strike(
+        &mut self,
+        kind: FaultKind,
+        name: &str,
+        which: impl Fn(&FaultParams) -> bool,
+    ) -> Option<FaultParams> {
+        let id = self.fault(kind, name, which)?.id;
+        let fault = self.faults.iter_mut().find(|fault| fault.id == id)?;
+        let params = fault.fault.params.clone();
+        fault.fault.count = fault.fault.count.map(|count| count.saturating_sub(1));
+        self.faults.retain(|fault| fault.fault.count != Some(0));
+        Some(params)
+    }
+
+    fn take_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+}
+
+fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
+    time.saturating_add(wait).unwrap_or(Timestamp::MAX)
+}
+
+/// Zones as the providers write them: `us-east1-b`, `us-east-1a`.
+fn zone(place: &Place, nth: usize) -> String {
+    let letter = ["b", "c", "d"].get(nth % 3).copied().unwrap_or("b");
+    let hyphen = if place.provider == "aws" { "" } else { "-" };
+    format!("{}{hyphen}{letter}", place.region)
+}
