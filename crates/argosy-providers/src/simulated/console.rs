@@ -222,10 +222,12 @@ async fn set_quota(
     Body(quota): Body<Quota>,
 ) -> Answer<Json<Quota>> {
     let regions = &find_provider(&cloud.inner.catalog, &provider)?.regions;
-    let region = one_of("region", &region, regions.iter().map(String::as_str))?.to_owned();
-    let metric = one_of("resource", &resource, Metric::ALL.map(Metric::as_str))?;
-    let metric = Metric::ALL.into_iter().find(|known| known.as_str() == metric);
-    let metric = metric.unwrap_or(Metric::Cpus);
+    if !regions.contains(&region) {
+        return Err(unknown("region", &region, regions.iter().map(String::as_str)));
+    }
+    let Some(metric) = Metric::ALL.into_iter().find(|metric| metric.as_str() == resource) else {
+        return Err(unknown("resource", &resource, Metric::ALL.map(Metric::as_str)));
+    };
     cloud.set_quota(Place { provider, region }, metric, quota).await?;
     Ok(Json(quota))
 }
@@ -312,14 +314,18 @@ fn gone(was_there: bool, otherwise: String) -> Answer<StatusCode> {
 }
 
 fn find_provider<'a>(catalog: &'a Catalog, name: &str) -> Answer<&'a ProviderCatalog> {
-    let known = catalog.providers.keys().map(String::as_str);
-    one_of("provider", name, known)?;
-    catalog.providers.get(name).ok_or_else(|| Problem::not_found("There is no such provider."))
+    let known = &catalog.providers;
+    let found = known.get(name);
+    found.ok_or_else(|| unknown("provider", name, known.keys().map(String::as_str)))
 }
 
 fn check_permission(cloud: &SimulatedCloud, provider: &str, permission: &str) -> Answer<()> {
     find_provider(&cloud.inner.catalog, provider)?;
-    one_of("permission", permission, Permissions::of(provider).all()).map(|_| ())
+    let known = Permissions::of(provider).all();
+    if known.contains(&permission) {
+        return Ok(());
+    }
+    Err(unknown("permission", permission, known))
 }
 
 fn check_domain(domain: &str) -> Answer<()> {
@@ -356,17 +362,11 @@ fn check_room(what: &str, count: usize) -> Answer<()> {
     Err(Problem::new(StatusCode::CONFLICT, message))
 }
 
-fn one_of<'a>(
-    field: &str,
-    value: &'a str,
-    allowed: impl IntoIterator<Item = &'a str>,
-) -> Answer<&'a str> {
-    let allowed: Vec<&str> = allowed.into_iter().collect();
-    if allowed.contains(&value) {
-        return Ok(value);
-    }
-    let message = format!("Unknown {field} '{}'. Supported: {}", short(value), allowed.join(", "));
-    Err(Problem::field(FieldError::new(field, Constraint::Enum, message)))
+fn unknown<'a>(field: &str, value: &str, supported: impl IntoIterator<Item = &'a str>) -> Problem {
+    let supported: Vec<&str> = supported.into_iter().collect();
+    let message =
+        format!("Unknown {field} '{}'. Supported: {}", short(value), supported.join(", "));
+    Problem::field(FieldError::new(field, Constraint::Enum, message))
 }
 
 /// Somebody's text, cut and escaped so that it can stand in a sentence.
@@ -442,3 +442,6 @@ impl IntoResponse for Problem {
             .into_response()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,15 +18,15 @@ pub(super) struct Permissions {
 
 impl Permissions {
     /// A provider the catalog adds speaks Google's words.
-    pub(super) const fn of(provider: &str) -> &'static Self {
-        match provider.as_bytes() {
-            b"aws" => &AWS,
-            b"lambda" => &LAMBDA,
+    pub(super) fn of(provider: &str) -> &'static Self {
+        match provider {
+            "aws" => &AWS,
+            "lambda" => &LAMBDA,
             _ => &GCP,
         }
     }
 
-    pub(super) const fn all(&self) -> [&'static str; 6] {
+    pub(super) fn all(&self) -> [&'static str; 6] {
         [self.buckets, self.pools, self.records, self.networks, self.clusters, self.machines]
     }
 }

@@ -420,6 +420,22 @@ async fn a_call_that_is_dropped_midway_and_repeated_makes_each_machine_once() {
     assert_eq!(machines.len(), 25);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_who_ask_the_same_at_the_same_time_get_the_same_machines() {
+    let (cloud, pool) = (instant(), pool(50, "n1-standard-4"));
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (cloud, pool) = (cloud.clone(), pool.clone());
+        calls.spawn(async move { cloud.ensure(Part::Machines, &pool).await });
+    }
+    let answers = calls.join_all().await;
+    let expected = json!(living(&cloud, &pool));
+    assert_eq!(expected.as_array().unwrap().len(), 50);
+    for answer in answers {
+        assert_eq!(answer.unwrap().data["machines"], expected);
+    }
+}
+
 /// What is asked for, and after how many milliseconds the caller hangs up, if it does.
 #[derive(Clone, Copy, Debug)]
 struct Call {

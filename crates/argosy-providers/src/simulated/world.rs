@@ -169,8 +169,12 @@ impl World {
             return Ok(Step::Wait(gone_at));
         }
         if !missing.is_empty() {
-            let created = self.create(part, ask, &want, missing, now);
-            created.map_err(|refusal| self.as_applied(refusal, part, owner))?;
+            self.may_create(part, &want, &missing, now).map_err(|refusal| {
+                // A refusal of more is not a refusal of what is there.
+                let applied = self.inventory.of(owner, part).next().is_some();
+                Refusal { applied, ..refusal }
+            })?;
+            self.create(part, ask, &want, missing, now)?;
         }
         self.await_ready(part, ask, &want, now)
     }
@@ -190,12 +194,11 @@ impl World {
         missing
     }
 
-    fn create(
+    fn may_create(
         &mut self,
         part: Part,
-        ask: &Ask,
         want: &Want,
-        missing: Vec<Shape>,
+        missing: &[Shape],
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let Permissions { records, networks, clusters, machines, .. } =
@@ -205,7 +208,18 @@ impl World {
             Part::Infrastructure => self.allowed(&[networks, clusters], want)?,
             Part::Machines => self.allowed(&[machines], want)?,
         }
-        self.within_quota(&missing, want, now)?;
+        self.within_quota(missing, want, now)
+    }
+
+    /// Makes what is missing, one by one. What was made before a failure is kept.
+    fn create(
+        &mut self,
+        part: Part,
+        ask: &Ask,
+        want: &Want,
+        missing: Vec<Shape>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         let of = want.shapes(part).len();
         let existing = of - missing.len();
         let name = ask.resource.name.as_str();
@@ -380,14 +394,6 @@ impl World {
 
     fn exceeded(&self, place: &Place, needed: &Usage) -> Option<Exceeded> {
         quota::exceeded(|metric| self.quota(place, metric), &self.inventory.used(place), needed)
-    }
-
-    /// A refusal of more is not a refusal of what is there.
-    fn as_applied(&self, refusal: Refusal, part: Part, owner: ResourceId) -> Refusal {
-        let there = self.inventory.of(owner, part).next().is_some();
-        // A pool that is only partly made counts as not applied.
-        let applied = there && refusal.cause.reason != "ProvisioningFailed";
-        Refusal { applied, ..refusal }
     }
 
     fn fault(
