@@ -3,3 +3,5 @@
 //! Each module fills a port that `argosy-control` defines; only the binary picks among them.
 
 pub mod simulated;
+
+pub mod webhook;
