@@ -21,7 +21,6 @@ use argosy_core::catalog::Catalog;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 use tokio::sync::watch;
@@ -46,8 +45,6 @@ struct Inner {
     catalog: Catalog,
     clock: Clock,
     world: Mutex<World>,
-    /// Counts the changes of `world`.
-    revision: AtomicU64,
     /// Wakes operations that wait, when somebody changed the world under them.
     mended: watch::Sender<()>,
     file: Option<File>,
@@ -186,7 +183,6 @@ impl SimulatedCloud {
             catalog,
             clock,
             world: Mutex::new(world),
-            revision: AtomicU64::new(0),
             mended: watch::Sender::new(()),
             file,
         };
@@ -195,16 +191,14 @@ impl SimulatedCloud {
 
     /// A change from outside: saved, and told to whoever waits.
     async fn mend<T>(&self, change: impl FnOnce(&mut World) -> T) -> io::Result<T> {
-        let answer = self.change(change);
+        let answer = {
+            let mut world = self.world();
+            world.edited();
+            change(&mut world)
+        };
         self.inner.mended.send_replace(());
         self.save().await?;
         Ok(answer)
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.world();
-        self.inner.revision.fetch_add(1, Ordering::Relaxed);
-        change(&mut world)
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -221,7 +215,8 @@ impl SimulatedCloud {
         let mut mended = self.inner.mended.subscribe();
         loop {
             let now = self.inner.clock.now();
-            match self.change(|world| step(world, now)) {
+            let next = step(&mut self.world(), now);
+            match next {
                 Step::Wait(until) => {
                     tokio::select! {
                         () = self.inner.clock.sleep_until(until) => {}
@@ -242,14 +237,14 @@ impl SimulatedCloud {
     /// Writes the world if the file does not hold it yet.
     async fn save(&self) -> io::Result<()> {
         let Some(file) = &self.inner.file else { return Ok(()) };
-        let wanted = self.inner.revision.load(Ordering::Relaxed);
+        let wanted = self.world().revision();
         let mut saved = file.saved.lock().await;
         if wanted <= *saved {
             return Ok(());
         }
         let (revision, text) = {
             let world = self.world();
-            (self.inner.revision.load(Ordering::Relaxed), serde_json::to_vec(&*world)?)
+            (world.revision(), serde_json::to_vec(&*world)?)
         };
         let path = file.path.clone();
         tokio::task::spawn_blocking(move || write(&path, &text)).await??;
@@ -266,7 +261,7 @@ impl Provider for SimulatedCloud {
         let who = ask.resource.id.to_string();
         let wait = latency.of(&who, u64::from(ask.resource.generation));
         clock.sleep_until(clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
-        self.change(|world| world.preflight(ask, catalog, clock.now()))
+        self.world().preflight(ask, catalog, clock.now())
     }
 
     async fn ensure(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {

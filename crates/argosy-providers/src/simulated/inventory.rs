@@ -80,6 +80,8 @@ pub(super) struct Inventory {
     items: BTreeMap<ResourceId, Vec<Item>>,
     /// The sum over `items`: each creation asks for it, and there may be many thousands of items.
     used: BTreeMap<Place, Usage>,
+    /// How often it was changed since it was read.
+    edits: u64,
 }
 
 impl ItemKind {
@@ -125,7 +127,12 @@ impl Usage {
 }
 
 impl Inventory {
+    pub(super) fn edits(&self) -> u64 {
+        self.edits
+    }
+
     pub(super) fn add(&mut self, owner: ResourceId, item: Item) {
+        self.edits += 1;
         self.count(&item.shape, Usage::plus);
         self.items.entry(owner).or_default().push(item);
     }
@@ -138,16 +145,6 @@ impl Inventory {
     pub(super) fn of(&self, owner: ResourceId, part: Part) -> impl Iterator<Item = &Item> {
         let items = self.items.get(&owner).map_or(&[][..], Vec::as_slice);
         items.iter().filter(move |item| item.shape.kind.part() == part && !item.leaving())
-    }
-
-    /// The same, to be changed. Shapes must stay: they are counted.
-    pub(super) fn of_mut(
-        &mut self,
-        owner: ResourceId,
-        part: Part,
-    ) -> impl Iterator<Item = &mut Item> {
-        let items = self.items.get_mut(&owner).map_or(&mut [][..], Vec::as_mut_slice);
-        items.iter_mut().filter(move |item| item.shape.kind.part() == part && !item.leaving())
     }
 
     /// When the last of what is leaving will be gone, if anything is.
@@ -167,15 +164,26 @@ impl Inventory {
         gone_at: impl Fn(&Item) -> Timestamp,
     ) -> Vec<Shape> {
         let mut missing = wanted.to_vec();
-        for item in self.of_mut(owner, part) {
+        for item in living(&mut self.items, owner, part) {
             match missing.iter().position(|shape| *shape == item.shape) {
                 Some(found) => {
                     missing.remove(found);
                 }
-                None => item.gone_at = Some(gone_at(item)),
+                None => {
+                    item.gone_at = Some(gone_at(item));
+                    self.edits += 1;
+                }
             }
         }
         missing
+    }
+
+    /// What is stuck will be ready after all.
+    pub(super) fn unstick(&mut self, owner: ResourceId, part: Part, ready_at: Timestamp) {
+        for item in living(&mut self.items, owner, part) {
+            item.ready_at.get_or_insert(ready_at);
+            self.edits += 1;
+        }
     }
 
     /// Forgets what is gone by now.
@@ -199,6 +207,7 @@ impl Inventory {
             self.items.remove(&owner);
         }
         for item in gone {
+            self.edits += 1;
             self.count(&item.shape, Usage::minus);
         }
     }
@@ -222,6 +231,17 @@ impl Inventory {
     }
 }
 
+/// What a resource has of a part, less what is leaving, to be changed. Shapes must stay: they are
+/// counted.
+fn living(
+    items: &mut BTreeMap<ResourceId, Vec<Item>>,
+    owner: ResourceId,
+    part: Part,
+) -> impl Iterator<Item = &mut Item> {
+    let items = items.get_mut(&owner).map_or(&mut [][..], Vec::as_mut_slice);
+    items.iter_mut().filter(move |item| item.shape.kind.part() == part && !item.leaving())
+}
+
 impl From<BTreeMap<ResourceId, Vec<Item>>> for Inventory {
     fn from(items: BTreeMap<ResourceId, Vec<Item>>) -> Self {
         let mut inventory = Self::default();
@@ -230,6 +250,7 @@ impl From<BTreeMap<ResourceId, Vec<Item>>> for Inventory {
                 inventory.add(owner, item);
             }
         }
+        inventory.edits = 0;
         inventory
     }
 }

@@ -566,6 +566,19 @@ async fn a_cloud_that_is_opened_again_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_call_that_changes_nothing_writes_nothing() {
+    let (file, clock, pool) = (TestFile::new("unchanged"), clock(), pool(5, "n1-standard-4"));
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    cloud.ensure(Part::Machines, &pool).await.unwrap();
+    fs::remove_file(&file.0).unwrap();
+    cloud.ensure(Part::Machines, &pool).await.unwrap();
+    assert!(!file.0.exists());
+    cloud.remove(Part::Machines, &pool).await.unwrap();
+    assert!(file.0.exists());
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_used_is_refused_with_the_way_out() {
     let file = TestFile::new("corrupt");
     for (text, expected) in [

@@ -38,6 +38,9 @@ pub(super) struct World {
     /// The next id of a fault or an item.
     next_id: u64,
     pub(super) inventory: Inventory,
+    /// How often the rest was changed since it was read.
+    #[serde(skip)]
+    edits: u64,
 }
 
 /// How far an operation is.
@@ -68,7 +71,18 @@ impl World {
             faults: Vec::new(),
             next_id: 1,
             inventory: Inventory::default(),
+            edits: 0,
         }
+    }
+
+    /// Grows with every change.
+    pub(super) fn revision(&self) -> u64 {
+        self.edits + self.inventory.edits()
+    }
+
+    /// Counts a change from outside.
+    pub(super) fn edited(&mut self) {
+        self.edits += 1;
     }
 
     pub(super) fn quota(&self, place: &Place, metric: Metric) -> Quota {
@@ -296,9 +310,7 @@ impl World {
         let (owner, name) = (ask.resource.id, ask.resource.name.as_str());
         let Some(fault) = self.fault(FaultKind::Timeout, name, |_| true) else {
             let ready_at = later(now, self.latencies.infrastructure.of(name, 0));
-            for item in self.inventory.of_mut(owner, Part::Infrastructure) {
-                item.ready_at.get_or_insert(ready_at);
-            }
+            self.inventory.unstick(owner, Part::Infrastructure, ready_at);
             return Ok(ready_at);
         };
         let after_s = fault.fault.params.after_s.unwrap_or(FaultParams::AFTER_S);
@@ -413,6 +425,7 @@ impl World {
         which: impl Fn(&FaultParams) -> bool,
     ) -> Option<FaultParams> {
         let id = self.fault(kind, name, which)?.id;
+        self.edits += 1;
         let fault = self.faults.iter_mut().find(|fault| fault.id == id)?;
         let params = fault.fault.params.clone();
         fault.fault.count = fault.fault.count.map(|count| count.saturating_sub(1));
