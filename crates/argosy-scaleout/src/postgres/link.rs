@@ -24,6 +24,11 @@ const RETRY_FIRST: SignedDuration = SignedDuration::from_millis(50);
 /// Serving again soon after the server is back matters more than sparing one that is away.
 const RETRY_MAX: SignedDuration = SignedDuration::from_secs(2);
 
+/// Every statement of ours goes by key. The server keeps the plans of a connection, and one made
+/// while a table was empty would read all of it, every time, once it is large.
+const BY_KEY: &str = "-c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off \
+                      -c enable_mergejoin=off -c jit=off";
+
 /// The channel on which processes tell each other that they committed.
 pub(super) const CHANNEL: &str = "argosy_commit";
 
@@ -53,7 +58,7 @@ impl Connector {
             .tcp_user_timeout(Duration::from_secs(10))
             .options(format!(
                 "-c statement_timeout={limit} -c idle_in_transaction_session_timeout={limit} \
-                 -c synchronous_commit=on {own}"
+                 -c synchronous_commit=on {BY_KEY} {own}"
             ));
         let tls = tls::connector(config.get_ssl_mode())?;
         Ok(Self { config, tls, foreign, process: String::new() })
