@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tracing::error;
 
 pub use fault::{Fault, FaultKind, FaultParams, NewFault};
@@ -55,7 +55,7 @@ struct File {
     path: PathBuf,
     /// The revision the file holds. The lock is held while writing, so that those who come meanwhile
     /// share the next write.
-    saved: tokio::sync::Mutex<u64>,
+    saved: Arc<tokio::sync::Mutex<u64>>,
 }
 
 /// Why a simulated cloud could not be opened.
@@ -106,7 +106,7 @@ impl SimulatedCloud {
     ) -> Result<Self, OpenError> {
         let mut world = read(path)?;
         world.latencies = latencies.unwrap_or(world.latencies);
-        let saved = tokio::sync::Mutex::new(0);
+        let saved = Arc::default();
         Ok(Self::new(catalog, clock, world, Some(File { path: path.to_owned(), saved })))
     }
 
@@ -238,16 +238,21 @@ impl SimulatedCloud {
     async fn save(&self) -> io::Result<()> {
         let Some(file) = &self.inner.file else { return Ok(()) };
         let wanted = self.world().revision();
-        let mut saved = file.saved.lock().await;
+        let saved = file.saved.clone().lock_owned().await;
         if wanted <= *saved {
             return Ok(());
         }
+        let (cloud, path) = (self.clone(), file.path.clone());
+        // The write holds the lock, not we: we may be dropped, and it goes on.
+        tokio::task::spawn_blocking(move || cloud.write(&path, saved)).await?
+    }
+
+    fn write(&self, path: &Path, mut saved: OwnedMutexGuard<u64>) -> io::Result<()> {
         let (revision, text) = {
             let world = self.world();
             (world.revision(), serde_json::to_vec(&*world)?)
         };
-        let path = file.path.clone();
-        tokio::task::spawn_blocking(move || write(&path, &text)).await??;
+        write(path, &text)?;
         *saved = revision;
         Ok(())
     }

@@ -579,6 +579,25 @@ async fn a_call_that_changes_nothing_writes_nothing() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_dropped_while_it_saves_leaves_the_file_whole() {
+    let (file, clock) = (TestFile::new("dropped"), clock());
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    for nodes in (1..100).chain((1..100).rev()) {
+        let pool = pool(nodes, "n1-standard-4");
+        tokio::select! {
+            biased;
+            _ = cloud.ensure(Part::Machines, &pool) => {}
+            () = tokio::task::yield_now() => {}
+        }
+        file.open(clock).expect("whole at any moment");
+    }
+    cloud.create_zone("acme.test").await.unwrap();
+    let saved = serde_json::to_value(file.open(clock).unwrap().overview()).unwrap();
+    assert_eq!(saved, serde_json::to_value(cloud.overview()).unwrap());
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_used_is_refused_with_the_way_out() {
     let file = TestFile::new("corrupt");
     for (text, expected) in [
