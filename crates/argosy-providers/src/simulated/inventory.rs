@@ -101,6 +101,10 @@ impl Item {
 }
 
 impl Usage {
+    pub(super) fn sum(shapes: &[Shape]) -> Self {
+        shapes.iter().map(Self::of).fold(Self::default(), Self::plus)
+    }
+
     pub(super) fn of(shape: &Shape) -> Self {
         let clusters = match shape.kind {
             ItemKind::ControlPlane => 1,
@@ -117,7 +121,7 @@ impl Usage {
         }
     }
 
-    fn minus(self, other: Self) -> Self {
+    pub(super) fn minus(self, other: Self) -> Self {
         Self {
             cpus: self.cpus.saturating_sub(other.cpus),
             gpus: self.gpus.saturating_sub(other.gpus),
@@ -154,28 +158,38 @@ impl Inventory {
         part.filter_map(|item| item.gone_at).max()
     }
 
-    /// What is missing to make a part as it is wanted; what is not wanted begins to leave, the
-    /// youngest first, and is gone at the time `gone_at` gives.
-    pub(super) fn fit(
+    /// What a resource uses for a part in a place, with what is leaving.
+    pub(super) fn used_by(&self, owner: ResourceId, part: Part, place: &Place) -> Usage {
+        let items = self.items.get(&owner).into_iter().flatten();
+        let shapes = items.map(|item| &item.shape);
+        let here = shapes.filter(|shape| shape.kind.part() == part && shape.place == *place);
+        here.map(Usage::of).fold(Usage::default(), Usage::plus)
+    }
+
+    /// What is missing to make a part as it is wanted.
+    pub(super) fn missing(&self, owner: ResourceId, part: Part, wanted: &[Shape]) -> Vec<Shape> {
+        let mut missing = wanted.to_vec();
+        for item in self.of(owner, part) {
+            take(&mut missing, &item.shape);
+        }
+        missing
+    }
+
+    /// What is not wanted begins to leave, the youngest first, and is gone when `gone_at` says.
+    pub(super) fn trim(
         &mut self,
         owner: ResourceId,
         part: Part,
         wanted: &[Shape],
         gone_at: impl Fn(&Item) -> Timestamp,
-    ) -> Vec<Shape> {
-        let mut missing = wanted.to_vec();
+    ) {
+        let mut wanted = wanted.to_vec();
         for item in living(&mut self.items, owner, part) {
-            match missing.iter().position(|shape| *shape == item.shape) {
-                Some(found) => {
-                    missing.remove(found);
-                }
-                None => {
-                    item.gone_at = Some(gone_at(item));
-                    self.edits += 1;
-                }
+            if !take(&mut wanted, &item.shape) {
+                item.gone_at = Some(gone_at(item));
+                self.edits += 1;
             }
         }
-        missing
     }
 
     /// What is stuck will be ready after all.
@@ -229,6 +243,12 @@ impl Inventory {
         let used = self.used.entry(shape.place.clone()).or_default();
         *used = how(*used, Usage::of(shape));
     }
+}
+
+/// Takes one of a shape; false if there is none.
+fn take(shapes: &mut Vec<Shape>, shape: &Shape) -> bool {
+    let found = shapes.iter().position(|other| other == shape);
+    found.map(|found| shapes.remove(found)).is_some()
 }
 
 /// What a resource has of a part, less what is leaving, to be changed. Shapes must stay: they are

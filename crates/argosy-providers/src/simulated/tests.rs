@@ -408,6 +408,41 @@ async fn growth_that_is_refused_keeps_what_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cannot_be_replaced_is_kept() {
+    let cloud = cloud(Latencies::default());
+    let none = Quota { limit: 0, used_by_others: 0 };
+    cloud.set_quota(gcp("us-west1"), Metric::Clusters, none).await.unwrap();
+    let moved = cluster_of(json!({ "provider": "gcp", "region": "us-west1" }), json!({}));
+    cloud.ensure(Part::Infrastructure, &cluster()).await.unwrap();
+    let before = living(&cloud, &moved);
+    refused(
+        cloud.preflight(&moved).await,
+        "QuotaExceeded: GCP quota exceeded for resource: CLUSTERS in region us-west1. Current: 0/0",
+    );
+    refused(
+        cloud.ensure(Part::Infrastructure, &moved).await,
+        "QuotaExceeded: GCP quota exceeded for resource: CLUSTERS in region us-west1. \
+         Current: 0/0 (applied)",
+    );
+    assert_eq!(living(&cloud, &moved), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replacement_may_use_what_it_replaces() {
+    let cloud = cloud(Latencies::default());
+    let exact = Quota { limit: 20, used_by_others: 0 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, exact).await.unwrap();
+    cloud.ensure(Part::Machines, &pool(5, "n1-standard-4")).await.unwrap();
+    refused(
+        cloud.ensure(Part::Machines, &pool(3, "n1-highmem-8")).await,
+        "QuotaExceeded: Insufficient quota to provision 3 nodes of type n1-highmem-8. \
+         Required: 24 CPUs, Available: 20 CPUs (applied)",
+    );
+    assert_eq!(living(&cloud, &pool(5, "n1-standard-4")).len(), 5);
+    cloud.ensure(Part::Machines, &pool(2, "n1-highmem-8")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_midway_and_repeated_makes_each_machine_once() {
     let (cloud, pool) = (cloud(Latencies::default()), pool(25, "n1-standard-4"));
     for millis in [0, 900, 2_000] {

@@ -7,7 +7,7 @@ use super::fault::{Fault, FaultKind, FaultParams, NewFault};
 use super::inventory::{Inventory, Item, ItemKind, Place, Shape, Usage};
 use super::latency::Latencies;
 use super::permission::Permissions;
-use super::quota::{self, Exceeded, Metric, Quota, SetQuota};
+use super::quota::{self, Metric, Quota, SetQuota};
 use super::want::{DEFAULT_DOMAIN, Want};
 use super::words;
 use argosy_control::provider::{Ask, Done, Part, Refusal};
@@ -125,11 +125,7 @@ impl World {
                     return Err(words::label_denied(&label));
                 }
                 self.allowed(&[permissions.buckets], &want)?;
-                let owner = ask.resource.id;
-                // What is already there needs no more quota.
-                if self.inventory.of(owner, Part::Infrastructure).next().is_none() {
-                    self.within_quota(&want.shapes(Part::Infrastructure), &want, now)?;
-                }
+                self.within_quota(Part::Infrastructure, ask, &want, now)?;
             }
             Kind::NodePool => {
                 let denied = self.allowed(&[permissions.pools], &want).is_err();
@@ -157,7 +153,7 @@ impl World {
 
     /// One step towards a part's absence.
     pub(super) fn remove(&mut self, part: Part, owner: ResourceId, now: Timestamp) -> Step {
-        self.fit(part, owner, &[], now);
+        self.trim(part, owner, &[], now);
         match self.inventory.gone_at(owner, part) {
             Some(gone_at) => Step::Wait(gone_at),
             None => Step::End(Ok(words::removed(part))),
@@ -176,43 +172,36 @@ impl World {
         if part == Part::Dns && !self.zones.contains(&want.domain) {
             return Err(words::zone_not_found(&want.domain));
         }
-        let shapes = want.shapes(part);
-        let missing = self.fit(part, owner, &shapes, now);
+        let wanted = want.shapes(part);
+        let missing = self.inventory.missing(owner, part, &wanted);
+        if !missing.is_empty() {
+            // Before anything leaves: what cannot be replaced is kept.
+            self.may_create(part, ask, &want, now).map_err(|refusal| {
+                let applied = self.inventory.of(owner, part).next().is_some();
+                Refusal { applied, ..refusal }
+            })?;
+        }
+        self.trim(part, owner, &wanted, now);
         // What is to be replaced goes first: until it has gone it uses up quota.
         if let Some(gone_at) = self.inventory.gone_at(owner, part) {
             return Ok(Step::Wait(gone_at));
         }
-        if !missing.is_empty() {
-            self.may_create(part, &want, &missing, now).map_err(|refusal| {
-                // A refusal of more is not a refusal of what is there.
-                let applied = self.inventory.of(owner, part).next().is_some();
-                Refusal { applied, ..refusal }
-            })?;
-            self.create(part, ask, &want, missing, now)?;
-        }
+        self.create(part, ask, &want, missing, now)?;
         self.await_ready(part, ask, &want, now)
     }
 
-    fn fit(
-        &mut self,
-        part: Part,
-        owner: ResourceId,
-        wanted: &[Shape],
-        now: Timestamp,
-    ) -> Vec<Shape> {
-        self.inventory.settle(owner, now);
+    fn trim(&mut self, part: Part, owner: ResourceId, wanted: &[Shape], now: Timestamp) {
         let removal = self.latencies.removal;
         let gone_at = |item: &Item| later(now, removal.of(&item.id, 0));
-        let missing = self.inventory.fit(owner, part, wanted, gone_at);
+        self.inventory.trim(owner, part, wanted, gone_at);
         self.inventory.settle(owner, now);
-        missing
     }
 
     fn may_create(
         &mut self,
         part: Part,
+        ask: &Ask,
         want: &Want,
-        missing: &[Shape],
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let Permissions { records, networks, clusters, machines, .. } =
@@ -222,7 +211,7 @@ impl World {
             Part::Infrastructure => self.allowed(&[networks, clusters], want)?,
             Part::Machines => self.allowed(&[machines], want)?,
         }
-        self.within_quota(missing, want, now)
+        self.within_quota(part, ask, want, now)
     }
 
     /// Makes what is missing, one by one. What was made before a failure is kept.
@@ -386,26 +375,32 @@ impl World {
         }
     }
 
+    /// Whether what is missing of a part fits in, once what it replaces has gone.
     fn within_quota(
         &mut self,
-        missing: &[Shape],
+        part: Part,
+        ask: &Ask,
         want: &Want,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let needed = missing.iter().map(Usage::of).fold(Usage::default(), Usage::plus);
-        if self.exceeded(&want.place, &needed).is_none() {
+        let (owner, place, wanted) = (ask.resource.id, &want.place, want.shapes(part));
+        let missing = self.inventory.missing(owner, part, &wanted);
+        let needed = Usage::sum(&missing);
+        let kept = Usage::sum(&wanted).minus(needed);
+        let exceeded = |world: &Self| {
+            let replaced = world.inventory.used_by(owner, part, place).minus(kept);
+            let used = world.inventory.used(place).minus(replaced);
+            quota::exceeded(|metric| world.quota(place, metric), &used, &needed)
+        };
+        if exceeded(self).is_none() {
             return Ok(());
         }
         // Before saying no: what others gave back counts no more.
         self.inventory.settle_all(now);
-        match self.exceeded(&want.place, &needed) {
+        match exceeded(self) {
             Some(exceeded) => Err(words::quota_exceeded(&exceeded, want, missing.len())),
             None => Ok(()),
         }
-    }
-
-    fn exceeded(&self, place: &Place, needed: &Usage) -> Option<Exceeded> {
-        quota::exceeded(|metric| self.quota(place, metric), &self.inventory.used(place), needed)
     }
 
     fn fault(
