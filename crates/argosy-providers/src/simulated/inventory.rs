@@ -53,7 +53,7 @@ pub struct Item {
     /// What it is like.
     #[serde(flatten)]
     pub shape: Shape,
-    /// In which zone of its region.
+    /// In which zone of its region; for a DNS record, the domain of its zone.
     pub zone: String,
     /// When its creation was asked for.
     pub created_at: Timestamp,

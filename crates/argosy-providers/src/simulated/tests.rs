@@ -352,6 +352,19 @@ async fn the_spec_names_the_domain() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_zone_takes_its_own_records_with_it() {
+    let (cloud, cluster) = (instant(), cluster_of(json!({ "domain": "a.acme.test" }), json!({})));
+    for zone in ["acme.test", "a.acme.test"] {
+        cloud.create_zone(zone).await.unwrap();
+    }
+    cloud.ensure(Part::Dns, &cluster).await.unwrap();
+    cloud.delete_zone("acme.test").await.unwrap();
+    assert_eq!(living(&cloud, &cluster).len(), 2);
+    cloud.delete_zone("a.acme.test").await.unwrap();
+    assert_eq!(living(&cloud, &cluster).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_updated_spec_is_said_to_be_updated() {
     let mut changed = Resource::clone(&cluster().resource);
     changed.generation = 2;

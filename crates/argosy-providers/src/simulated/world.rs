@@ -103,10 +103,8 @@ impl World {
 
     /// Removes a zone and the records in it; false if there is none.
     pub(super) fn delete_zone(&mut self, domain: &str) -> bool {
-        let suffix = format!(".{domain}");
-        self.inventory.forget_all(|item| {
-            item.shape.kind == ItemKind::DnsRecord && item.shape.what.ends_with(&suffix)
-        });
+        self.inventory
+            .forget_all(|item| item.shape.kind == ItemKind::DnsRecord && item.zone == domain);
         self.zones.remove(domain)
     }
 
@@ -236,20 +234,21 @@ impl World {
                 let code = params.code.as_deref().unwrap_or(FaultParams::CODE);
                 return Err(words::provisioning_failed(node, of, &want.display, code));
             }
-            self.create_item(ask, shape, nth, now);
+            self.create_item(ask, want, shape, nth, now);
         }
         Ok(())
     }
 
-    fn create_item(&mut self, ask: &Ask, shape: Shape, nth: usize, now: Timestamp) {
+    fn create_item(&mut self, ask: &Ask, want: &Want, shape: Shape, nth: usize, now: Timestamp) {
         let number = self.take_id();
         let name = ask.resource.name.as_str();
-        let (id, latency) = match shape.kind {
-            ItemKind::DnsRecord => (shape.what.clone(), self.latencies.dns),
+        let zone = zone(&shape.place, nth);
+        let (id, latency, zone) = match shape.kind {
+            ItemKind::DnsRecord => (shape.what.clone(), self.latencies.dns, want.domain.clone()),
             ItemKind::Network | ItemKind::ControlPlane => {
-                (format!("{name}-{}-{number}", shape.what), self.latencies.infrastructure)
+                (format!("{name}-{}-{number}", shape.what), self.latencies.infrastructure, zone)
             }
-            ItemKind::Machine => (format!("{name}-{number}"), self.latencies.machine),
+            ItemKind::Machine => (format!("{name}-{number}"), self.latencies.machine, zone),
         };
         let batches_before = u32::try_from(nth / BATCH).unwrap_or(u32::MAX);
         let millis = i64::from(latency.max_ms) * i64::from(batches_before);
@@ -260,7 +259,7 @@ impl World {
             ask.resource.id,
             Item {
                 id,
-                zone: zone(&shape.place, nth),
+                zone,
                 shape,
                 created_at: now,
                 ready_at: (!stuck).then_some(ready),
