@@ -7,6 +7,7 @@ mod backup;
 mod fault;
 mod rows;
 mod schema;
+mod wal;
 mod worker;
 
 pub use backup::restore;
@@ -146,6 +147,13 @@ fn lock(dir: &Path) -> Result<File, Error> {
 /// Makes created and renamed names in a directory durable.
 fn sync_dir(dir: &Path) -> Result<(), Error> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| unusable(dir, &error))
+}
+
+/// The file that belongs to `path` and has its name with this at the end.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {

@@ -1,10 +1,11 @@
 //! Copies the store while it runs, and puts a copy back.
 
-use super::{DATABASE_FILE, Embedded, fault::Fault, lock, rows, schema, sync_dir, unusable};
+use super::fault::Fault;
+use super::{DATABASE_FILE, Embedded, beside, lock, rows, schema, sync_dir, unusable};
 use crate::engine::Error;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Embedded {
     /// Writes a copy of the store, as it is at one moment, to the file `to`, which must not exist.
@@ -62,8 +63,9 @@ pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<(), Error> {
         return Err(error);
     }
     // The log of the store that is replaced must not be replayed onto the one that replaces it.
-    remove(&beside(&database, "-wal"))?;
+    // Its index goes first: alone it would say that a log is missing.
     remove(&beside(&database, "-shm"))?;
+    remove(&beside(&database, "-wal"))?;
     put_in_place(&part, &database)
 }
 
@@ -86,12 +88,6 @@ fn put_in_place(part: &Path, to: &Path) -> Result<(), Error> {
     synced.and_then(|()| std::fs::rename(part, to)).map_err(|error| unusable(to, &error))?;
     let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_dir(dir)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_os_string();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn remove(path: &Path) -> Result<(), Error> {

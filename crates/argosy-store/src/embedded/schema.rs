@@ -1,6 +1,7 @@
 //! Opens the database, checks it, and brings its tables up to date.
 
 use super::fault::Fault;
+use super::wal;
 use crate::engine::{Error, Revision};
 use crate::failpoint;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -42,6 +43,7 @@ const MIGRATIONS: &[&str] = &["
 /// The connection that writes.
 pub(super) fn open(database: &Path) -> Result<Connection, Fault> {
     check_header(database)?;
+    wal::check(database)?;
     let mut db = Connection::open(database)?;
     db.busy_timeout(Duration::from_secs(5))?;
     db.set_prepared_statement_cache_capacity(64);

@@ -201,6 +201,58 @@ async fn a_file_cut_short_is_refused() {
     assert!(dir.refusal().contains("is damaged"));
 }
 
+/// The files as a process that is killed leaves them.
+fn leave_as_if_killed(from: &Dir) -> Dir {
+    let to = Dir::new();
+    for name in ["argosy.db", "argosy.db-wal", "argosy.db-shm"] {
+        std::fs::copy(from.0.join(name), to.0.join(name)).unwrap();
+    }
+    to
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_the_log_of_a_killed_process_is_found() {
+    let dir = Dir::new();
+    let engine = dir.open();
+    for number in 0..5 {
+        engine.commit(vec![commit("a", &number.to_string())]).await.unwrap();
+    }
+    let killed = leave_as_if_killed(&dir);
+    assert_eq!(killed.open().head().await.unwrap(), Revision(5), "a sound log is replayed");
+    let length = std::fs::metadata(dir.0.join("argosy.db-wal")).unwrap().len();
+    for position in [3, 17, 25, 40, 60, 5000, length / 2, length - 1] {
+        let killed = leave_as_if_killed(&dir);
+        let path = killed.0.join("argosy.db-wal");
+        let mut log = std::fs::read(&path).unwrap();
+        log[usize::try_from(position).unwrap()] ^= 1;
+        std::fs::write(&path, log).unwrap();
+        let text = killed.refusal();
+        assert!(text.contains("argosy.db-wal") && text.contains("restore"), "{position}: {text}");
+    }
+    for length in [0, 31, length / 2, length - 1] {
+        let killed = leave_as_if_killed(&dir);
+        let log = File::options().write(true).open(killed.0.join("argosy.db-wal")).unwrap();
+        log.set_len(length).unwrap();
+        assert!(killed.refusal().contains("argosy.db-wal"), "cut to {length}");
+    }
+}
+
+#[tokio::test]
+async fn a_torn_write_at_the_end_of_the_log_is_no_damage() {
+    let dir = Dir::new();
+    let engine = dir.open();
+    engine.commit(vec![commit("a", "1")]).await.unwrap();
+    let before = leave_as_if_killed(&dir);
+    engine.commit(vec![commit("a", "2")]).await.unwrap();
+    let log = std::fs::read(dir.0.join("argosy.db-wal")).unwrap();
+    // The process died while the second commit was being written: not in the index, and half there.
+    std::fs::write(before.0.join("argosy.db-wal"), &log[..log.len() - 100]).unwrap();
+    assert_eq!(before.open().head().await.unwrap(), Revision(1));
+    // A machine that lost power has no index worth reading.
+    std::fs::write(before.0.join("argosy.db-shm"), [0; 32768]).unwrap();
+    assert_eq!(before.open().head().await.unwrap(), Revision(1));
+}
+
 #[tokio::test]
 async fn an_edited_entry_and_a_missing_tail_are_found() {
     let dir = Dir::new();
