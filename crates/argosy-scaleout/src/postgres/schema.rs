@@ -2,6 +2,7 @@
 
 use super::fault;
 use argosy_store::engine::Error;
+use argosy_store::failpoint;
 use tokio_postgres::Client;
 
 /// How to come from each schema to the next; the schema's number is how many have run.
@@ -35,6 +36,7 @@ async fn migrate_to(client: &Client, migrations: &[&str]) -> Result<(), Error> {
     }
     if version < known {
         run(client, migrations, version).await.map_err(fault::meaning)?;
+        failpoint::hit("migrate.before_commit");
     }
     client.batch_execute("COMMIT").await.map_err(fault::meaning)
 }

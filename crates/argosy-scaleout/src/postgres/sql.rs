@@ -8,7 +8,7 @@ use super::link::{CHANNEL, Session};
 use argosy_store::engine::{
     Change, Changes, Commit, Document, Entry, EntryQuery, Key, Lease, Outcome, Retention, Revision,
 };
-use argosy_store::feed;
+use argosy_store::{failpoint, feed};
 use argosy_store::plan::{self, Known, Plan, Touched};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
@@ -202,6 +202,7 @@ pub(super) async fn lease(
 
 pub(super) async fn trim(session: &Session, retention: &Retention) -> Result<(), Fault> {
     let Session { client, statements, .. } = session;
+    failpoint::hit("trim.before_commit");
     client.execute(&statements.trim_feed, &[&number(retention.changes_kept)]).await?;
     for rule in &retention.streams {
         let (before, kept) = (rule.before.as_microsecond(), number(rule.entries_kept));
@@ -213,13 +214,16 @@ pub(super) async fn trim(session: &Session, retention: &Retention) -> Result<(),
 
 /// Two round trips: look, and write. An error leaves the transaction open.
 pub(super) async fn commit(session: &Session, batch: Vec<Commit>) -> Result<Vec<Outcome>, Fault> {
+    failpoint::hit("commit.before_sql");
     let known = begin(session, &Touched::by(&batch)).await?;
     let plan = plan::plan(batch, known);
+    failpoint::hit("commit.after_sql");
     if plan.changes.is_empty() {
         session.client.batch_execute("ROLLBACK").await?;
     } else {
         write(session, &plan).await?;
     }
+    failpoint::hit("commit.after_commit");
     Ok(plan.outcomes)
 }
 

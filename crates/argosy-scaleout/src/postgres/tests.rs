@@ -180,6 +180,26 @@ async fn a_commit_that_is_cancelled_leaves_no_transaction_behind() {
     assert!(before < until_served(&engine, &commit("a", "2")).await);
 }
 
+#[tokio::test]
+async fn a_commit_that_waits_too_long_is_given_up_and_the_next_one_works() {
+    let url = testing::database().await;
+    let impatient = format!("{url}&options=-c%20statement_timeout%3D50");
+    let engine = Postgres::connect(&impatient).await.unwrap();
+    let (other, driver) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let held = async {
+        other.batch_execute("SELECT pg_advisory_lock(x'6172676f73790002'::bigint)").await.unwrap();
+        let error = engine.commit(vec![commit("a", "1")]).await.unwrap_err();
+        assert!(matches!(&error, Error::Unavailable(text) if text.contains("answer")), "{error:?}");
+        assert_eq!(engine.head().await, Ok(Revision::ZERO), "reads go on");
+    };
+    tokio::select! {
+        () = held => {}
+        broken = driver => panic!("the connection ended: {broken:?}"),
+    }
+    drop(other);
+    assert_eq!(until_served(&engine, &commit("a", "2")).await, Revision(1));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_restart_under_load_loses_nothing_acknowledged() {
     let server = TestPostgres::start();
@@ -238,7 +258,7 @@ async fn a_restart_under_load_loses_nothing_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_lease_that_changes_hands_waits_for_a_commit_made_under_it() {
+async fn a_process_that_lost_its_lease_is_fenced() {
     let url = testing::database().await;
     let (one, other) =
         (Postgres::connect(&url).await.unwrap(), Postgres::connect(&url).await.unwrap());

@@ -53,8 +53,9 @@ pub(super) fn open(database: &Path) -> Result<Connection, Fault> {
     migrate(&mut db, MIGRATIONS)?;
     check_pages(&db, "quick_check")?;
     check_feed(&db)?;
-    // The directory's lock says that whoever held these is gone: nobody should wait for them.
-    db.execute("UPDATE lease SET until = 0", [])?;
+    // The directory's lock says that whoever held these is gone: nobody should wait for them. If
+    // the disk is full they run out by themselves.
+    let _ = db.execute("UPDATE lease SET until = 0 WHERE 0 < until", []);
     Ok(db)
 }
 
