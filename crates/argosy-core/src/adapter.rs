@@ -199,8 +199,10 @@ pub fn accept(
     now: Timestamp,
     window: TimeWindow,
 ) -> Result<Verdict, Vec<FieldError>> {
-    let at = draft.observed_time.unwrap_or(now);
-    in_window(at, now, window)?;
+    let at = match draft.observed_time {
+        Some(at) => in_window(at, now, window).map(|()| at)?,
+        None => our_time(of, draft, now),
+    };
     if of.generation < draft.observed_generation {
         return Ok(Verdict::Old(Old::FutureGeneration));
     }
@@ -233,6 +235,17 @@ pub fn accept(
             _ => Verdict::Old(old),
         },
     })
+}
+
+/// The time of a report that brings none: now, and in any case after what was reported before, since
+/// our clock may stand still (in a simulation) or be set back.
+fn our_time(of: &Resource, draft: &ReportDraft, now: Timestamp) -> Timestamp {
+    let past = of.reports.get(&draft.adapter);
+    let past = past.filter(|past| past.observed_generation == draft.observed_generation);
+    let next = past.and_then(|past| {
+        past.last_report_time.checked_add(SignedDuration::from_micros(1)).ok()
+    });
+    next.map_or(now, |next| next.max(now))
 }
 
 fn in_window(at: Timestamp, now: Timestamp, window: TimeWindow) -> Result<(), Vec<FieldError>> {

@@ -184,6 +184,20 @@ fn a_report_without_a_time_was_made_now() {
 }
 
 #[test]
+fn reports_without_a_time_count_in_the_order_they_come_in_even_if_our_clock_is_set_back() {
+    let mut of = cluster(&[]);
+    for (said, now) in [("dns:F@1", 42), ("dns:T@1", 42), ("dns:F@1", 42), ("dns:T@1", 7)] {
+        let silent = ReportDraft { observed_time: None, ..draft(said) };
+        let Ok(Verdict::News(report)) = accept(&of, &silent, at(now), TimeWindow::default()) else {
+            panic!("{said} at {now} is news");
+        };
+        let available = if said.contains('T') { Tri::True } else { Tri::False };
+        assert_eq!(report.conditions.available.status, available);
+        of.reports.insert(silent.adapter, report);
+    }
+}
+
+#[test]
 fn names_are_lower_case_letters_digits_and_hyphens() {
     for good in ["a", "dns", "cl-job", "7", &"a".repeat(63)] {
         assert_eq!(AdapterName::parse(good).unwrap().as_str(), good);
