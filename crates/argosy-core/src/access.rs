@@ -92,21 +92,40 @@ pub fn may_touch(
     cluster: Option<&Resource>,
     authorization: Authorization,
 ) -> Decision {
+    let touched = [Some(resource), cluster].into_iter().flatten();
+    let teams = touched.filter_map(|touched| touched.labels.get("team"));
+    match may_see(caller, &resource.tenant, teams, authorization) {
+        Decision::Allow => may(caller, verb),
+        refusal @ (Decision::Forbid | Decision::Hide) => refusal,
+    }
+}
+
+/// May the caller know about something of this tenant and these teams?
+pub fn may_see<'a>(
+    caller: &Caller,
+    tenant: &str,
+    mut teams: impl Iterator<Item = &'a str>,
+    authorization: Authorization,
+) -> Decision {
     // First, so that not even a refusal tells a stranger that the resource exists.
-    if caller.tenant != resource.tenant {
+    if caller.tenant != tenant {
         return Decision::Hide;
     }
-    let teams_matter = match authorization {
+    let theirs = |team: &str| !caller.teams.iter().any(|mine| mine == team);
+    if teams_matter(caller, authorization) && teams.any(theirs) {
+        Decision::Forbid
+    } else {
+        Decision::Allow
+    }
+}
+
+/// Whether there is anything in the tenant that the caller may not see.
+pub fn teams_matter(caller: &Caller, authorization: Authorization) -> bool {
+    match authorization {
         Authorization::None => false,
         // Adapters serve every team of the tenant.
         Authorization::Team => !matches!(caller.role, Role::Adapter | Role::Admin),
-    };
-    let stranger = [Some(resource), cluster]
-        .into_iter()
-        .flatten()
-        .filter_map(|touched| touched.labels.get("team"))
-        .any(|team| !caller.teams.iter().any(|mine| mine == team));
-    if teams_matter && stranger { Decision::Forbid } else { may(caller, verb) }
+    }
 }
 
 #[cfg(test)]
