@@ -10,7 +10,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
@@ -395,17 +395,21 @@ fn decode_change(change: &Change) -> Result<Vec<Decoded>, Error> {
 /// A change read back from the engine: what was before is not known.
 fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
     let revision = change.revision;
-    let mut resources = Vec::new();
+    let (mut resources, mut tombstones) = (Vec::new(), HashMap::new());
     for (document, decoded) in change.documents.iter().zip(decode_change(change)?) {
         let after = match decoded {
             Decoded::Resource(value) => Some(Stored { value, revision }),
             Decoded::Gone => None,
-            Decoded::Tombstone(_) | Decoded::NameClaim(_) | Decoded::IdempotencyKey(_) => continue,
+            Decoded::Tombstone(tombstone) => {
+                tombstones.insert(tombstone.id, tombstone);
+                continue;
+            }
+            Decoded::NameClaim(_) | Decoded::IdempotencyKey(_) => continue,
         };
         let id = ResourceId::parse(&document.key.id);
         if let Some(id) = id.filter(|_| document.key.kind == Resource::KIND) {
-            resources.push(ResourceChange { id, before: None, after });
+            resources.push(ResourceChange { id, before: None, after, tombstone: None });
         }
     }
-    Ok(Arc::new(Event { revision, resources }))
+    Ok(Arc::new(Event::new(revision, resources, tombstones)))
 }

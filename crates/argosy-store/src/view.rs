@@ -35,6 +35,19 @@ pub struct Event {
     pub resources: Vec<ResourceChange>,
 }
 
+impl Event {
+    pub(crate) fn new(
+        revision: Revision,
+        mut resources: Vec<ResourceChange>,
+        mut tombstones: HashMap<ResourceId, Arc<Tombstone>>,
+    ) -> Event {
+        for gone in resources.iter_mut().filter(|change| change.after.is_none()) {
+            gone.tombstone = tombstones.remove(&gone.id);
+        }
+        Event { revision, resources }
+    }
+}
+
 /// One resource's part in an event.
 #[derive(Clone, Debug)]
 pub struct ResourceChange {
@@ -44,6 +57,8 @@ pub struct ResourceChange {
     pub before: Option<Stored<Resource>>,
     /// As it is; `None` if it was removed.
     pub after: Option<Stored<Resource>>,
+    /// What remains of it, if it was removed and the same commit says so.
+    pub tombstone: Option<Arc<Tombstone>>,
 }
 
 /// The current documents.
@@ -147,10 +162,16 @@ impl View {
         revision: Revision,
         documents: impl Iterator<Item = (&'a Key, Decoded)>,
     ) -> Event {
-        let resources =
-            documents.filter_map(|(key, document)| self.set(key, revision, document)).collect();
+        let mut tombstones = HashMap::new();
+        let mut resources = Vec::new();
+        for (key, document) in documents {
+            if let Decoded::Tombstone(tombstone) = &document {
+                tombstones.insert(tombstone.id, tombstone.clone());
+            }
+            resources.extend(self.set(key, revision, document));
+        }
         self.revision = revision;
-        Event { revision, resources }
+        Event::new(revision, resources, tombstones)
     }
 
     fn set(&mut self, key: &Key, revision: Revision, document: Decoded) -> Option<ResourceChange> {
@@ -164,7 +185,7 @@ impl View {
                 let before = self.unset_resource(id);
                 let after = Stored { value, revision };
                 self.set_resource(after.clone());
-                Some(ResourceChange { id, before, after: Some(after) })
+                Some(ResourceChange { id, before, after: Some(after), tombstone: None })
             }
             Decoded::Tombstone(value) => {
                 self.tombstones_by_name.insert(claim_of(&value).key_id(), value.id);
@@ -188,7 +209,8 @@ impl View {
             Resource::KIND => {
                 let id = ResourceId::parse(&key.id)?;
                 let before = self.unset_resource(id)?;
-                return Some(ResourceChange { id, before: Some(before), after: None });
+                let before = Some(before);
+                return Some(ResourceChange { id, before, after: None, tombstone: None });
             }
             Tombstone::KIND => {
                 let gone = self.tombstones.remove(&ResourceId::parse(&key.id)?)?.value;
