@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
 
@@ -29,6 +30,10 @@ const RECENT_MAX: usize = 4096;
 
 /// How many documents or changes are read from the engine at a time.
 const PAGE: usize = 1000;
+
+/// How often the driver looks for foreign commits without being woken. A lost wake-up makes this
+/// process this much behind; looking costs the engine one small query.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The store. Cheap to clone.
 #[derive(Clone)]
@@ -173,7 +178,7 @@ impl Store {
     /// The events after a revision, at most a page; empty if there are none yet.
     ///
     /// # Errors
-    /// `Ok(Err(oldest))`: the revision is no longer retained.
+    /// `Ok(Err(oldest))`: the revision is no longer retained, or was never given.
     pub async fn events(
         &self,
         after: Revision,
@@ -191,8 +196,12 @@ impl Store {
 
     fn recent_events(&self, after: Revision) -> Option<Vec<Arc<Event>>> {
         let memory = self.shared.memory.read().unwrap_or_else(PoisonError::into_inner);
-        if memory.view.revision() <= after {
+        if memory.view.revision() == after {
             return Some(Vec::new());
+        }
+        // Only the engine can tell a revision that we have not seen yet from one that never was.
+        if memory.view.revision() < after {
+            return None;
         }
         let oldest = memory.recent.front()?.revision;
         // Revisions have no holes, so the distance is the place.
@@ -240,12 +249,15 @@ impl Driver {
     pub async fn run(mut self) -> Result<(), Error> {
         let engine = self.shared.engine.clone();
         loop {
+            // In this order, so that a stream of wake-ups cannot keep commits waiting.
             tokio::select! {
+                biased;
                 first = self.waiting.recv() => match first {
                     Some(first) => self.commit_batch(first).await?,
                     None => return Ok(()),
                 },
                 () = engine.foreign_commit() => self.catch_up().await?,
+                () = tokio::time::sleep(LOOK_EVERY) => self.catch_up().await?,
             }
         }
     }
@@ -268,7 +280,9 @@ impl Driver {
                         Outcome::Conflict(_) | Outcome::Fenced => None,
                     })
                     .collect();
-                if !self.shared.apply_own(&mine) {
+                // A conflict may be with something that the view has not seen yet.
+                let conflict = outcomes.iter().any(|it| matches!(it, Outcome::Conflict(_)));
+                if !self.shared.apply_own(&mine) || conflict {
                     self.catch_up().await?;
                 }
                 for (waiting, outcome) in batch.into_iter().zip(outcomes) {
@@ -300,10 +314,13 @@ impl Driver {
                 Ok(Changes::Page(changes)) => self.shared.apply_foreign(&changes)?,
                 Ok(Changes::Gone(oldest)) => {
                     warn!(%seen, %oldest, "fell behind the feed; loading everything again");
-                    let view = load(&*self.shared.engine).await?;
-                    self.shared.replace(view);
+                    match load(&*self.shared.engine).await {
+                        Ok(view) => self.shared.replace(view),
+                        Err(Error::Unavailable(_)) => return Ok(()),
+                        Err(error) => return Err(error),
+                    }
                 }
-                // Out of reach: the next commit or wake-up tries again.
+                // Out of reach: the next commit or look tries again.
                 Err(Error::Unavailable(_)) => return Ok(()),
                 Err(error) => return Err(error),
             }
