@@ -213,12 +213,17 @@ impl Resources {
             txn.check(&*cluster.value, cluster.revision);
         }
         if let Some(key) = &write.idempotency {
-            txn.overwrite(Arc::new(IdempotencyKey {
+            let used = Arc::new(IdempotencyKey {
                 id: key_id(caller, key),
                 digest: key.digest.clone(),
                 resource: id,
                 expires: now.saturating_add(self.office.settings.idempotency_kept).unwrap_or(now),
-            }));
+            });
+            // Two requests with one key at the same moment must conflict, whatever they ask for.
+            match view.idempotency_key(&used.id) {
+                Some(expired) => txn.update(used, expired.revision),
+                None => txn.create(used),
+            }
         }
         Ok((Some(txn), (resource, None)))
     }
@@ -620,7 +625,9 @@ fn expect_revision(found: &Stored<Resource>, write: &Write) -> Result<(), Error>
 }
 
 fn key_id(caller: &Caller, key: &Idempotency) -> String {
-    format!("{}/{}/{}", caller.tenant, caller.subject, key.key)
+    // Any of the three may hold a slash; with the lengths no two callers share an id.
+    let Caller { tenant, subject, .. } = caller;
+    format!("{}/{}/{tenant}/{subject}/{}", tenant.len(), subject.len(), key.key)
 }
 
 fn forbidden(kind: Kind) -> Error {
