@@ -571,8 +571,10 @@ fn lookup<'v>(
             && found.value.tenant == caller.tenant
             && (owner.is_none() || found.value.owner == owner)
     };
-    if let Some(id) = ResourceId::parse(reference) {
-        return view.resource(id).filter(fits);
+    // A name may look like an id; then the id goes first.
+    let by_id = ResourceId::parse(reference).and_then(|id| view.resource(id)).filter(fits);
+    if by_id.is_some() {
+        return by_id;
     }
     if kind == Kind::NodePool && owner.is_none() {
         let mut named = view
