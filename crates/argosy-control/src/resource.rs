@@ -279,7 +279,7 @@ impl Resources {
     /// The cluster does not exist, or is another team's.
     pub fn list(&self, caller: &Caller, list: &List<'_>) -> Result<Page, Error> {
         allow_verb(caller, Verb::Read)?;
-        self.office.store.read(|view| {
+        let (mut matching, revision) = self.office.store.read(|view| {
             let cluster = list.cluster.map(|c| self.cluster(view, caller, c)).transpose()?;
             let scope = Scope {
                 kind: list.kind,
@@ -289,17 +289,15 @@ impl Resources {
                 caller: caller.clone(),
                 office: self.office.clone(),
             };
-            let mut matching: Vec<_> =
-                scope.candidates(view).filter(|found| scope.shows(view, &found.value)).collect();
-            matching.sort_by(|a, b| list.order.compare(&a.value, &b.value));
-            let skip = list.page.saturating_sub(1).saturating_mul(list.size);
-            let items = matching.iter().skip(skip).take(list.size);
-            Ok(Page {
-                items: items.map(|&item| item.clone()).collect(),
-                total: matching.len(),
-                revision: view.revision(),
-            })
-        })
+            let shown = scope.candidates(view).filter(|found| scope.shows(view, &found.value));
+            Ok::<_, Error>((shown.cloned().collect::<Vec<_>>(), view.revision()))
+        })?;
+        // Commits wait for readers, and need not wait for this.
+        matching.sort_by(|a, b| list.order.compare(&a.value, &b.value));
+        let total = matching.len();
+        let skip = list.page.saturating_sub(1).saturating_mul(list.size);
+        let items = matching.into_iter().skip(skip).take(list.size).collect();
+        Ok(Page { items, total, revision })
     }
 
     /// Follows a list or one resource.
