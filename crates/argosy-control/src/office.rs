@@ -5,11 +5,12 @@ use crate::control::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::stats::Stats;
-use argosy_core::access::{Caller, Decision, Role, Verb, may, may_touch};
+use argosy_core::access::{Caller, Decision, Role, Verb, may, may_see, may_touch, teams_matter};
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::audit::AuditRecord;
+use argosy_core::id::ResourceId;
 use argosy_core::invariant;
-use argosy_core::resource::{Kind, Resource, Stamp};
+use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Store, Txn};
 use jiff::Timestamp;
@@ -116,6 +117,42 @@ impl Office {
         cluster: Option<&Resource>,
     ) -> Decision {
         may_touch(caller, verb, resource, cluster, self.settings.authorization)
+    }
+
+    /// May the caller know about something that may be gone, as may its cluster?
+    pub(crate) fn shows(&self, view: &View, caller: &Caller, of: Belongs<'_>) -> bool {
+        let authorization = self.settings.authorization;
+        let owner_team = match of.owner {
+            None => None,
+            Some(owner) => match (view.resource(owner), view.tombstone(owner)) {
+                (Some(owner), _) => owner.value.labels.get("team"),
+                (None, Some(gone)) => gone.value.team.as_deref(),
+                // Nobody knows any more whose it was.
+                (None, None) if teams_matter(caller, authorization) => return false,
+                (None, None) => None,
+            },
+        };
+        let teams = [of.team, owner_team].into_iter().flatten();
+        may_see(caller, of.tenant, teams, authorization) == Decision::Allow
+    }
+}
+
+/// What decides who may see something: whose it is, and its cluster, whose team counts as well.
+pub(crate) struct Belongs<'a> {
+    pub(crate) tenant: &'a str,
+    pub(crate) team: Option<&'a str>,
+    pub(crate) owner: Option<ResourceId>,
+}
+
+impl<'a> From<&'a Resource> for Belongs<'a> {
+    fn from(of: &'a Resource) -> Self {
+        Self { tenant: &of.tenant, team: of.labels.get("team"), owner: of.owner }
+    }
+}
+
+impl<'a> From<&'a Tombstone> for Belongs<'a> {
+    fn from(of: &'a Tombstone) -> Self {
+        Self { tenant: &of.tenant, team: of.team.as_deref(), owner: of.owner }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::office::{Mutation, Office, allow_verb};
 use crate::watch::{Scope, Watch, WatchList};
 use crate::{Error, Revision, Stored};
-use argosy_core::access::{Authorization, Caller, Decision, Role, Verb};
+use argosy_core::access::{Caller, Decision, Verb};
 use argosy_core::adapter::{AdapterName, Report};
 use argosy_core::catalog::Catalog;
 use argosy_core::id::ResourceId;
@@ -536,10 +536,9 @@ impl Resources {
         let by_id = ResourceId::parse(reference).and_then(|id| view.tombstone(id));
         let by_name = || view.tombstone_named(&claim(caller, kind, owner, reference)?);
         let visible = |tombstone: &Tombstone| {
-            tombstone.tenant == caller.tenant
-                && tombstone.kind == kind
+            tombstone.kind == kind
                 && (owner.is_none() || tombstone.owner == owner)
-                && may_see_team(caller, tombstone.team.as_deref(), &self.office)
+                && self.office.shows(view, caller, tombstone.into())
         };
         match by_id.or_else(by_name).filter(|found| visible(&found.value)) {
             Some(tombstone) => Error::Deleted {
@@ -642,13 +641,4 @@ fn forbidden_team(resource: &Resource) -> Error {
          belong to",
         resource.kind.as_str().to_ascii_lowercase()
     ))
-}
-
-fn may_see_team(caller: &Caller, team: Option<&str>, office: &Office) -> bool {
-    match (office.settings.authorization, team) {
-        (Authorization::None, _) | (Authorization::Team, None) => true,
-        (Authorization::Team, Some(team)) => {
-            caller.role == Role::Admin || caller.teams.iter().any(|mine| mine == team)
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::office::Office;
 use crate::{Error, Revision, Stored};
-use argosy_core::access::{Caller, Decision, Verb};
+use argosy_core::access::Caller;
 use argosy_core::id::ResourceId;
 use argosy_core::resource::{Kind, Resource};
 use argosy_core::search::Filter;
@@ -85,15 +85,15 @@ impl Watch {
                 return Ok(event);
             }
             let store = self.scope.office.store.clone();
-            let ahead = store.read(|view| view.revision() < self.seen);
             let events = match store.events(self.seen).await? {
-                // A revision we have not reached was given out by a store that is gone.
-                Ok(_) if ahead => return Err(self.gone(store.read(View::revision))),
                 Ok(events) => events,
-                Err(oldest) => return Err(self.gone(oldest)),
+                Err(oldest) => return Err(Error::Gone { asked: self.seen, oldest }),
             };
             for event in &events {
-                store.read(|view| self.take_in(view, event));
+                let asked = self.seen;
+                if !store.read(|view| self.take_in(view, event)) {
+                    return Err(Error::Gone { asked, oldest: event.revision });
+                }
             }
             if BOOKMARK_EVERY <= self.seen.0 - self.told.0 && self.queue.is_empty() {
                 self.told = self.seen;
@@ -110,11 +110,8 @@ impl Watch {
         }
     }
 
-    fn gone(&self, oldest: Revision) -> Error {
-        Error::Gone { asked: self.seen, oldest }
-    }
-
-    fn take_in(&mut self, view: &View, event: &Event) {
+    /// Queues what an event means to this watcher; false if that cannot be told.
+    fn take_in(&mut self, view: &View, event: &Event) -> bool {
         self.seen = event.revision;
         for change in &event.resources {
             let shown = |side: &Option<Stored<Resource>>| {
@@ -131,38 +128,63 @@ impl Watch {
                 }
                 // What it was is not known for events read back from the engine: then the watcher
                 // is told of the end of something it may never have seen.
-                _ if was_shown || (change.before.is_none() && self.could_show(change)) => {
+                _ if was_shown || (change.before.is_none() && self.could_show(view, change)) => {
                     WatchEvent::Deleted {
                         id: change.id,
                         last: change.before.clone(),
                         revision: event.revision,
                     }
                 }
+                Some(after) if change.before.is_none() && self.may_have_left(&after.value) => {
+                    return false;
+                }
                 _ => continue,
             };
             self.told = event.revision;
             self.queue.push_back(next);
         }
+        true
     }
 
-    /// Whether a resource that is out of sight now may have been in sight before. One of another
-    /// tenant or team never was.
-    fn could_show(&self, change: &ResourceChange) -> bool {
-        let Scope { kind, only, caller, office, .. } = &self.scope;
-        match &change.after {
-            Some(after) => {
-                after.value.kind == *kind
-                    && !is_new(&after.value)
-                    && office.allow(caller, Verb::Read, &after.value, None) == Decision::Allow
+    /// Whether this change may have moved a resource from a team of the caller to another. Saying
+    /// "deleted" would tell of other teams' resources, silence would leave the caller with one that
+    /// is not its own any more.
+    fn may_have_left(&self, after: &Resource) -> bool {
+        self.scope.covers(after.kind, after.id, after.owner)
+            && after.tenant == self.scope.caller.tenant
+            && 1 < after.generation
+            && after.deletion.is_none()
+            && after
+                .labels
+                .get("team")
+                .is_some_and(|team| !self.scope.caller.teams.iter().any(|mine| mine == team))
+            && after.reports.values().all(|report| report.observed_generation < after.generation)
+    }
+
+    /// Whether a resource that is out of sight now may have been in sight before: of those that were
+    /// asked for, and neither another tenant's nor another team's.
+    fn could_show(&self, view: &View, change: &ResourceChange) -> bool {
+        let Scope { caller, office, .. } = &self.scope;
+        match (&change.after, &change.tombstone) {
+            (Some(after), _) => {
+                let after = &*after.value;
+                self.scope.covers(after.kind, after.id, after.owner)
+                    && !is_new(after)
+                    && office.shows(view, caller, after.into())
             }
-            None => only.is_none_or(|only| only == change.id),
+            (None, Some(gone)) => {
+                self.scope.covers(gone.kind, gone.id, gone.owner)
+                    && office.shows(view, caller, (&**gone).into())
+            }
+            (None, None) => false,
         }
     }
 }
 
 /// As it was created: nothing has happened to it since.
 fn is_new(resource: &Resource) -> bool {
-    resource.generation == 1 && resource.reports.is_empty() && resource.stalled.is_empty()
+    let Resource { generation, reports, dispatches, stalled, .. } = resource;
+    *generation == 1 && reports.is_empty() && dispatches.is_empty() && stalled.is_empty()
 }
 
 /// Which resources a list or a watch shows.
@@ -190,12 +212,15 @@ impl Scope {
     }
 
     pub(crate) fn shows(&self, view: &View, resource: &Resource) -> bool {
-        let owner = resource.owner.and_then(|owner| view.resource(owner));
-        let owner = owner.map(|owner| &*owner.value);
-        resource.kind == self.kind
-            && self.only.is_none_or(|only| resource.id == only)
-            && (self.cluster.is_none() || resource.owner == self.cluster)
-            && self.office.allow(&self.caller, Verb::Read, resource, owner) == Decision::Allow
+        self.covers(resource.kind, resource.id, resource.owner)
+            && self.office.shows(view, &self.caller, resource.into())
             && self.filter.matches(resource)
+    }
+
+    /// Whether it is one of those that were asked for, if they match and the caller may see them.
+    fn covers(&self, kind: Kind, id: ResourceId, owner: Option<ResourceId>) -> bool {
+        kind == self.kind
+            && self.only.is_none_or(|only| id == only)
+            && (self.cluster.is_none() || owner == self.cluster)
     }
 }
