@@ -101,13 +101,13 @@ impl Audit {
         let mut found = Verification { entries: 0, first: None, last: None, broken: None };
         let mut previous: Option<Entry> = None;
         let end = head.as_ref().map_or(0, |(sequence, _)| *sequence);
-        loop {
+        'chain: loop {
             let page = self.page(previous.as_ref().map(|entry| entry.sequence), false).await?;
             let Some(_) = page.first() else { break };
             for entry in page {
                 // What was written after we asked for the head is for the next check.
                 if end < entry.sequence {
-                    return Ok(found);
+                    break 'chain;
                 }
                 found.entries += 1;
                 found.first.get_or_insert(entry.sequence);
