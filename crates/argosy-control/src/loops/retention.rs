@@ -1,10 +1,11 @@
 //! Forgets what is old, so that nothing grows without bound.
 
 use crate::Error;
+use crate::loops::run::DEAD_LETTERS;
 use crate::loops::{Beats, RENEW_EVERY, lead};
 use crate::office::{AUDIT, HISTORY, Office};
 use argosy_store::Txn;
-use argosy_store::engine::{Retention, StreamRetention};
+use argosy_store::engine::{EntryQuery, Fence, Retention, StreamRetention};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,16 +34,7 @@ pub(crate) async fn run(
 ) -> Result<(), Error> {
     loop {
         let fence = lead(&office, NAME, &holder, &beats).await;
-        let now = office.clock.now();
-        let forget = forgettable(&office, now);
-        let outcome = match forget {
-            Some(mut txn) => {
-                txn.fence(fence);
-                office.store.commit(txn).await.map(|_| ())
-            }
-            None => office.store.trim(&retention(&office, now)).await,
-        };
-        if let Err(error) = &outcome {
+        if let Err(error) = forget(&office, &fence).await {
             warn!(%error, "could not forget what is old");
         }
         let rounds = EVERY.as_secs() / RENEW_EVERY.as_secs();
@@ -51,6 +43,23 @@ pub(crate) async fn run(
             tokio::time::sleep(RENEW_EVERY).await;
         }
     }
+}
+
+async fn forget(office: &Office, fence: &Fence) -> Result<(), argosy_store::Error> {
+    let now = office.clock.now();
+    while let Some(mut txn) = forgettable(office, now) {
+        txn.fence(fence.clone());
+        office.store.commit(txn).await?;
+    }
+    let mut streams = Vec::new();
+    for (stream, kept) in [
+        (AUDIT, office.settings.audit_kept),
+        (HISTORY, office.settings.history_kept),
+        (DEAD_LETTERS, office.settings.history_kept),
+    ] {
+        streams.push(old_entries(office, stream, before(now, kept)).await?);
+    }
+    office.store.trim(&Retention { changes_kept: CHANGES_KEPT, streams }).await
 }
 
 /// Documents that have outlived their purpose. They carry no audit record: nothing that a person
@@ -73,17 +82,24 @@ fn forgettable(office: &Office, now: Timestamp) -> Option<Txn> {
     Some(txn)
 }
 
-fn retention(office: &Office, now: Timestamp) -> Retention {
-    let stream = |stream: &str, kept: SignedDuration| StreamRetention {
-        stream: stream.to_owned(),
-        before: before(now, kept),
-        entries_kept: ENTRIES_KEPT,
+/// What may go of a stream. Its last entry stays, whatever its age: without it, a log that was cut
+/// off could not be told from one that is old.
+async fn old_entries(
+    office: &Office,
+    stream: &str,
+    before: Timestamp,
+) -> Result<StreamRetention, argosy_store::Error> {
+    let stream = stream.to_owned();
+    let last = EntryQuery {
+        stream: stream.clone(),
+        subject: None,
+        cursor: None,
+        newest_first: true,
+        limit: 1,
     };
-    let streams = vec![
-        stream(AUDIT, office.settings.audit_kept),
-        stream(HISTORY, office.settings.history_kept),
-    ];
-    Retention { changes_kept: CHANGES_KEPT, streams }
+    let last = office.store.entries(&last).await?;
+    let before = last.iter().map(|entry| entry.at).fold(before, Timestamp::min);
+    Ok(StreamRetention { stream, before, entries_kept: ENTRIES_KEPT })
 }
 
 fn before(now: Timestamp, kept: SignedDuration) -> Timestamp {
