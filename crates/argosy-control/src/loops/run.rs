@@ -16,12 +16,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 /// After so many failed deliveries an event is given up: what refuses it five times, seconds apart,
 /// wants a person, and the resync of the next generation starts afresh.
 pub(crate) const DELIVERIES_MAX: u32 = 5;
+
+/// How long a delivery may take. Adapters acknowledge and then work, so a minute is long; a receiver
+/// that never answers must not hold its place for ever.
+const SEND_MAX: Duration = Duration::from_secs(60);
 
 /// The stream of events that were given up.
 pub(crate) const DEAD_LETTERS: &str = "dead-letters";
@@ -45,6 +50,8 @@ pub(crate) struct Job {
     pub(crate) id: ResourceId,
     pub(crate) adapter: AdapterName,
     pub(crate) generation: Generation,
+    /// How long it may take. A run that hangs would hold its place for ever.
+    pub(crate) deadline: SignedDuration,
 }
 
 /// How a run ended.
@@ -91,7 +98,9 @@ impl Hands {
                 Err(ended) => return ended,
             }
         }
-        let outcome = self.work(&work).await;
+        let limit = Duration::try_from(job.deadline).unwrap_or(Duration::ZERO);
+        let outcome = tokio::time::timeout(limit, self.work(&work)).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(too_slow(job.deadline)));
         let failed = match &outcome {
             Ok(_) => false,
             Err(refusal) => {
@@ -116,10 +125,12 @@ impl Hands {
             None => self.clouds.values().next(),
         };
         let Some(cloud) = cloud else {
-            if work.deleting() {
+            let applied = work.applied_before();
+            if work.deleting() && !applied {
                 return Ok(done("NothingToRemove", "Nothing was provisioned".to_owned()));
             }
-            return Err(no_cloud(provider));
+            // What a cloud that is not configured (any more) still holds cannot be confirmed gone.
+            return Err(no_cloud(provider, applied));
         };
         match (work.part, work.deleting()) {
             (None, true) => {
@@ -138,8 +149,7 @@ impl Hands {
         said: Said,
         began: Timestamp,
     ) -> Result<(), Ended> {
-        let now = self.office().clock.now();
-        let draft = work.draft(job, said, now, now.duration_since(began));
+        let draft = work.draft(job, said, self.office().clock.now().duration_since(began));
         match self.adapters.report_own(job.id, &draft, &self.fence).await {
             Ok(Some(Reporting::Stored { .. })) => Ok(()),
             Ok(Some(Reporting::Discarded(_)) | None) => Err(Ended::Moot),
@@ -174,7 +184,9 @@ impl Hands {
         let stats = &self.office().stats;
         let delivered = delivered(&resource.value, &job.adapter);
         let event = self.event(&ask, job, delivered);
-        match self.notifier.send(job.adapter.as_str(), url, &event).await {
+        let sent = self.notifier.send(job.adapter.as_str(), url, &event);
+        let sent = tokio::time::timeout(SEND_MAX, sent).await;
+        match sent.unwrap_or_else(|_| Err(SendError::Later("no answer in time".to_owned()))) {
             Ok(()) => {
                 stats.events_sent.add_one();
                 info!(resource = %job.id, adapter = %job.adapter, event = event.id, "event sent");
@@ -282,14 +294,23 @@ fn done(reason: &str, message: String) -> Done {
     Done { reason: reason.to_owned(), message, data: Map::new(), unhealthy: None }
 }
 
-fn no_cloud(provider: Option<&str>) -> Refusal {
+fn too_slow(deadline: SignedDuration) -> Refusal {
+    let message = format!(
+        "The provider did not finish within {deadline:#}. The work was cut off and will be tried \
+         again."
+    );
+    let cause = Cause { reason: "DeadlineExceeded".to_owned(), message };
+    Refusal { cause, applied: true, healthy: false, data: Map::new() }
+}
+
+fn no_cloud(provider: Option<&str>, applied: bool) -> Refusal {
     let which = provider.map_or("any provider".to_owned(), |name| format!("provider '{name}'"));
     let message = format!(
         "No cloud is configured for {which}. Start the server with --simulated-cloud, or make this \
          adapter an external one in the configuration."
     );
     let cause = Cause { reason: "ProviderNotConfigured".to_owned(), message };
-    Refusal { cause, applied: false, healthy: true, data: Map::new() }
+    Refusal { cause, applied, healthy: true, data: Map::new() }
 }
 
 /// What a built-in adapter does, and how it speaks of it.
@@ -335,6 +356,12 @@ impl<'a> Work<'a> {
         reports.get(self.adapter).is_some_and(|past| {
             past.observed_generation == *generation && past.conditions.available.status == Tri::True
         })
+    }
+
+    /// Whether this adapter may have made anything.
+    fn applied_before(&self) -> bool {
+        let past = self.ask.resource.reports.get(self.adapter);
+        self.part.is_some() && past.is_some_and(|past| past.conditions.applied.status == Tri::True)
     }
 
     fn moved_region(&self) -> Option<&str> {
@@ -430,7 +457,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn draft(&self, job: &Job, said: Said, now: Timestamp, took: SignedDuration) -> ReportDraft {
+    fn draft(&self, job: &Job, said: Said, took: SignedDuration) -> ReportDraft {
         let condition = |kind: &str, (status, cause): (Tri, Cause)| DraftCondition {
             kind: kind.to_owned(),
             status,
@@ -454,7 +481,7 @@ impl<'a> Work<'a> {
         ReportDraft {
             adapter: job.adapter.clone(),
             observed_generation: job.generation,
-            observed_time: Some(now),
+            observed_time: None,
             conditions,
             data: said.data,
             metadata,

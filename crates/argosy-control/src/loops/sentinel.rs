@@ -15,9 +15,11 @@ use argosy_core::sentinel::{Attempts, plan};
 use argosy_store::engine::Fence;
 use argosy_store::view::{Event, View};
 use argosy_store::{Revision, Txn};
+use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -28,8 +30,14 @@ const NAME: &str = "sentinel";
 /// connection to it, so not without end.
 const RUNS_MAX: usize = 256;
 
-/// After so many panics on one resource an adapter is left alone with it until it changes.
+/// After so many panics in a row an adapter is left alone with a resource until it changes.
 const PANICS_MAX: u32 = 5;
+
+/// How many resources are brought up to date at once: enough to share commits.
+const REFRESHES_MAX: usize = 64;
+
+/// When to read the feed again after it could not be read.
+const FEED_RETRY: Duration = Duration::from_secs(1);
 
 /// When to look again at a resource for which something could not be saved.
 const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
@@ -44,9 +52,33 @@ pub(crate) async fn run(
     loop {
         let fence = lead(&office, NAME, &holder, &beats).await;
         info!(epoch = fence.epoch, "reconciling");
-        let desk = Desk::new(hands(fence), office.clone());
-        desk.work(&beats, &holder).await;
+        let desk = Desk::new(hands(fence.clone()), office.clone());
+        // Apart from the work, so that a desk full of it does not cost us the lease.
+        tokio::select! {
+            () = desk.work(&beats) => {}
+            () = keep_lease(&office, &holder, &fence) => {}
+        }
         warn!("another process reconciles now");
+    }
+}
+
+/// Renews the lease until it is lost.
+async fn keep_lease(office: &Office, holder: &str, fence: &Fence) {
+    let mut renewed = office.clock.now();
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        let now = office.clock.now();
+        match office.store.lease(NAME, holder, LEASE).await {
+            Ok(Some(lease)) if lease.epoch == fence.epoch => renewed = now,
+            Ok(_) => return,
+            Err(error) if now.duration_since(renewed) < LEASE => {
+                warn!(%error, "could not renew the lease");
+            }
+            Err(error) => {
+                warn!(%error, "the lease ran out");
+                return;
+            }
+        }
     }
 }
 
@@ -84,11 +116,10 @@ impl Desk {
         }
     }
 
-    /// Works until the lease is lost. Runs that are under way are then dropped.
-    async fn work(mut self, beats: &Beats, holder: &str) {
+    /// Works until a commit is fenced off. Dropping it drops the runs that are under way.
+    async fn work(mut self, beats: &Beats) {
         let mut changes = self.office.store.subscribe();
-        let mut renewal = tokio::time::interval(RENEW_EVERY);
-        let mut renewed = self.office.clock.now();
+        let mut beat = tokio::time::interval(RENEW_EVERY);
         self.look_at_everything().await;
         while !self.fenced {
             let alarm = self.alarms.first().map(|(at, _)| *at);
@@ -101,21 +132,7 @@ impl Desk {
                 }
                 Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
                 () = wait_for(&self.office, alarm) => self.ring().await,
-                _ = renewal.tick() => {
-                    let now = self.office.clock.now();
-                    beats.beat(NAME, now);
-                    match self.office.store.lease(NAME, holder, LEASE).await {
-                        Ok(Some(lease)) if lease.epoch == self.hands.fence.epoch => renewed = now,
-                        Ok(_) => return,
-                        Err(error) if now.duration_since(renewed) < LEASE => {
-                            warn!(%error, "could not renew the lease");
-                        }
-                        Err(error) => {
-                            warn!(%error, "the lease ran out");
-                            return;
-                        }
-                    }
-                }
+                _ = beat.tick() => beats.beat(NAME, self.office.clock.now()),
             }
         }
     }
@@ -127,8 +144,10 @@ impl Desk {
             let all = Kind::ALL.into_iter().flat_map(|kind| view.resources(kind));
             all.map(|resource| resource.value.id).collect::<Vec<_>>()
         });
+        // Together, because after a change of the configuration each of them is a commit.
+        let refreshes = futures_util::stream::iter(ids.iter().copied());
+        refreshes.for_each_concurrent(REFRESHES_MAX, |id| self.refresh(id)).await;
         for id in ids {
-            self.refresh(id).await;
             self.look_at(id).await;
         }
     }
@@ -141,7 +160,8 @@ impl Desk {
                 Ok(Err(_)) => return self.look_at_everything().await,
                 Err(error) => {
                     warn!(%error, "could not read the feed");
-                    return;
+                    tokio::time::sleep(FEED_RETRY).await;
+                    continue;
                 }
             };
             let Some(last) = events.last() else { return };
@@ -173,6 +193,7 @@ impl Desk {
             Some((resource, view.has_children(id)))
         });
         let Some((resource, children)) = found else { return self.forget(id) };
+        self.drop_outdated(&resource);
         let adapters = self.office.adapters(resource.kind);
         let none = BTreeMap::new();
         let attempts = self.attempts.get(&id).unwrap_or(&none);
@@ -199,26 +220,38 @@ impl Desk {
         }
     }
 
+    /// Ends the runs for an older generation: they work on what nobody wants any more.
+    fn drop_outdated(&mut self, resource: &Resource) {
+        let Some(attempts) = self.attempts.get_mut(&resource.id) else { return };
+        attempts.retain(|name, attempt| {
+            let current = attempt.generation == resource.generation;
+            if !current && let Some(old) = self.under_way.remove(&(resource.id, name.clone())) {
+                old.abort();
+            }
+            current
+        });
+        if attempts.is_empty() {
+            // What drove an adapter to panic may have changed as well.
+            self.panics.remove(&resource.id);
+        }
+    }
+
     fn start(&mut self, resource: &Resource, name: &AdapterName, reason: &str, now: Timestamp) {
         let adapters = self.office.adapters(resource.kind);
         let Some(spec) = adapters.iter().find(|spec| spec.name == *name) else { return };
         let id = resource.id;
         let panics = self.panics.get(&id).and_then(|of| of.get(name)).copied().unwrap_or(0);
         let attempts = self.attempts.entry(id).or_default();
-        let past = attempts.get(name).filter(|past| past.generation == resource.generation);
-        if past.is_some() && PANICS_MAX <= panics {
+        let past = attempts.get(name);
+        if PANICS_MAX <= panics {
             return;
         }
         let failures = past.map_or(0, |past| past.failures);
         let generation = resource.generation;
         let attempt = Attempts { generation, running: true, started: now, failures };
         attempts.insert(name.clone(), attempt);
-        // A run for an older generation works on what nobody wants any more.
-        if let Some(old) = self.under_way.remove(&(id, name.clone())) {
-            old.abort();
-        }
         info!(resource = %id, adapter = %name, generation, reason, "adapter runs");
-        let job = Job { id, adapter: name.clone(), generation };
+        let job = Job { id, adapter: name.clone(), generation, deadline: spec.deadline };
         let (hands, run, slots) = (self.hands.clone(), job.clone(), self.slots.clone());
         let runner = spec.runner.clone();
         let handle = self.runs.spawn(async move {
@@ -256,6 +289,11 @@ impl Desk {
                 Ended::Failed => attempt.failures.saturating_add(1),
                 Ended::Well | Ended::Moot | Ended::Fenced => 0,
             };
+        }
+        if ended == Ended::Well
+            && let Some(panics) = self.panics.get_mut(&job.id)
+        {
+            panics.remove(&job.adapter);
         }
         if panicked {
             let count =
@@ -322,7 +360,7 @@ impl Desk {
     }
 
     /// Brings the conditions up to date with the configuration.
-    async fn refresh(&mut self, id: ResourceId) {
+    async fn refresh(&self, id: ResourceId) {
         if let Err(error) = self.amend(id, "refresh", None, |_, _| {}).await {
             warn!(%error, resource = %id, "could not bring conditions up to date");
         }
@@ -346,9 +384,10 @@ impl Desk {
             change(&mut changed, now);
             let adapters = self.office.adapters(changed.kind);
             let children = view.has_children(id);
-            let Some(after) = changed.refreshed(adapters, children, now) else {
+            let after = changed.refreshed(adapters, children, now).unwrap_or(changed);
+            if after == *before.value {
                 return Ok((None, ()));
-            };
+            }
             let mut txn = Txn::at(now);
             txn.fence(self.hands.fence.clone());
             Office::write(
@@ -366,8 +405,8 @@ impl Desk {
 /// The resources an event is about: those that changed, and the owner of one that went.
 fn touched(event: &Event) -> impl Iterator<Item = ResourceId> {
     event.resources.iter().flat_map(|change| {
-        let gone = change.before.as_ref().filter(|_| change.after.is_none());
-        [Some(change.id), gone.and_then(|gone| gone.value.owner)].into_iter().flatten()
+        let gone = change.tombstone.as_ref();
+        [Some(change.id), gone.and_then(|gone| gone.owner)].into_iter().flatten()
     })
 }
 
