@@ -3,7 +3,7 @@
 //! `ARGOSY_FAILPOINT=commit.after_sql` aborts at the first hit, `commit.after_sql:3` at the third.
 //! Only in debug builds; a release build contains none of this.
 
-/// Every place in this crate, for tests that try them all.
+/// Every place in an engine, for tests that try them all.
 pub const ALL: &[&str] = &[
     "commit.before_sql",
     "commit.after_sql",

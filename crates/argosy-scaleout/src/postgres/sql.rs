@@ -8,8 +8,8 @@ use super::link::{CHANNEL, Session};
 use argosy_store::engine::{
     Change, Changes, Commit, Document, Entry, EntryQuery, Key, Lease, Outcome, Retention, Revision,
 };
-use argosy_store::{failpoint, feed};
 use argosy_store::plan::{self, Known, Plan, Touched};
+use argosy_store::{failpoint, feed};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
