@@ -136,6 +136,8 @@ impl Link {
         let _ = timeout(WAIT_MAX, state.wait_for(State::is_usable)).await;
         match self.0.borrow().clone() {
             State::Up(session) => Ok(session),
+            // We were let in before, so it may pass: no reason to stop the process.
+            State::Down(Error::Refused(text)) => Err(Error::Unavailable(text)),
             State::Down(error) => Err(error),
         }
     }
@@ -211,7 +213,9 @@ async fn serve(
     }
     state.send_replace(State::Up(session.clone()));
     tokio::select! {
-        () = session.closed.notified() => fault::silent(),
+        () = session.closed.notified() => {
+            Error::Unavailable("the connection was given up after a failure".to_string())
+        }
         error = drive(by, &mut driver) => error,
     }
 }
