@@ -6,10 +6,12 @@ use argosy_store::engine::{
     Append, Changes, Commit, Engine, Expect, Key, Outcome, Put, Retention, Revision,
 };
 use argosy_store::failpoint;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+/// Names the directory to the process that is to be killed: this test, run again by itself.
 const DIR: &str = "ARGOSY_CRASH_DIR";
+const NAME: &str = "killed_anywhere_nothing_acknowledged_is_lost";
 
 /// Two documents and an entry that all say `number`.
 fn commit(number: u64) -> Commit {
@@ -29,29 +31,26 @@ fn commit(number: u64) -> Commit {
     }
 }
 
-#[tokio::test]
-#[ignore = "this is the process that the other tests kill"]
-async fn writes_until_killed() {
-    let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
-    let engine = Embedded::open(&dir).unwrap();
+async fn write_until_killed(dir: &Path) {
+    let engine = Embedded::open(dir).expect("the directory is ours");
     let acknowledge =
-        |number: u64| std::fs::write(dir.join("acknowledged"), number.to_string()).unwrap();
-    let head = engine.head().await.unwrap().0;
+        |number: u64| std::fs::write(dir.join("acknowledged"), number.to_string()).expect("room");
+    let head = engine.head().await.expect("the store is readable").0;
     // What was read once may not be lost either.
     acknowledge(head);
     // Far more than any failpoint waits for: one that is never hit fails, and does not hang.
     for number in head + 1..=head + 100 {
-        let outcomes = engine.commit(vec![commit(number)]).await.unwrap();
+        let outcomes = engine.commit(vec![commit(number)]).await.expect("the store is there");
         assert_eq!(outcomes, [Outcome::Committed(Revision(number))]);
         acknowledge(number);
         let retention = Retention { changes_kept: 5, streams: vec![] };
-        engine.trim(&retention).await.unwrap();
+        engine.trim(&retention).await.expect("the store is there");
     }
 }
 
 fn run_until_killed(dir: &Path, failpoint: &str) {
     let child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "writes_until_killed", "--ignored"])
+        .args(["--exact", NAME])
         .env(DIR, dir)
         .env("ARGOSY_FAILPOINT", failpoint)
         .output()
@@ -91,6 +90,9 @@ async fn check(dir: &Path, failpoint: &str) {
 
 #[tokio::test]
 async fn killed_anywhere_nothing_acknowledged_is_lost() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return write_until_killed(Path::new(&dir)).await;
+    }
     let name = format!("argosy-crash-{}", std::process::id());
     let dir = std::env::temp_dir().join(name);
     for name in failpoint::ALL {
