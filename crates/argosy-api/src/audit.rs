@@ -141,14 +141,3 @@ pub struct ServiceInfo {
     /// When the server was built, if the build said so.
     pub build_time: String,
 }
-
-/// Whether the server is alive, or ready.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Health {
-    /// `ok`, or `not_ready`.
-    pub status: String,
-    /// Why it is not ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub reason: Option<String>,
-}

@@ -417,7 +417,7 @@ impl Watch {
                 self.connect().await?;
             }
             let Some(stream) = &mut self.stream else { continue };
-            let Some(event) = stream.next().await else {
+            let Some((id, event)) = stream.next().await else {
                 self.stream = None;
                 continue;
             };
@@ -426,7 +426,7 @@ impl Watch {
                 let problem = event.object.and_then(|object| serde_json::from_value(object).ok());
                 return Err(ClientError::Problem(Box::new(problem.unwrap_or_default())));
             }
-            self.after = Some(event.revision);
+            self.after = id.or(self.after);
             return Ok(event);
         }
     }
@@ -466,7 +466,7 @@ impl Watch {
 
 impl Events {
     /// The next event, or `None` when the connection is over.
-    async fn next(&mut self) -> Option<WatchEvent> {
+    async fn next(&mut self) -> Option<(Option<u64>, WatchEvent)> {
         loop {
             while let Some(block) = take_block(&mut self.buffer) {
                 if let Some(event) = parse(&block) {
@@ -490,14 +490,17 @@ fn take_block(buffer: &mut Vec<u8>) -> Option<String> {
     Some(String::from_utf8_lossy(&block).into_owned())
 }
 
-/// Reads one event; comments and empty events are none.
-fn parse(block: &str) -> Option<WatchEvent> {
-    let data: Vec<&str> = block
-        .lines()
-        .filter_map(|line| line.strip_prefix("data:"))
-        .map(|line| line.strip_prefix(' ').unwrap_or(line))
-        .collect();
-    serde_json::from_str(&data.join("\n")).ok()
+/// Reads one event and where to go on after it, if it says so; comments are no events.
+fn parse(block: &str) -> Option<(Option<u64>, WatchEvent)> {
+    let field = |name: &'static str| {
+        block
+            .lines()
+            .filter_map(move |line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    };
+    let data: Vec<&str> = field("data").collect();
+    let id = field("id").last().and_then(|id| id.parse().ok());
+    Some((id, serde_json::from_str(&data.join("\n")).ok()?))
 }
 
 #[cfg(test)]

@@ -162,6 +162,9 @@ codes! {
     BAD_METHOD = "HYPERFLEET-MTD-001" 405 "Method Not Allowed",
         "The path exists, but not with this method.",
         "Use one of the methods in the header `Allow`.";
+    TOO_SLOW = "HYPERFLEET-LMT-003" 408 "Request Timeout",
+        "The body did not arrive in time.",
+        "Send it again, over a better connection.";
     NAME_TAKEN = "HYPERFLEET-CNF-001" 409 "Resource Conflict",
         "The name is taken, perhaps by a resource that is still being deleted.",
         "Choose another name, or wait until the old one is gone.";

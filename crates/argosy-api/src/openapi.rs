@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, made from the route table and the wire types.
 
-use crate::audit::{AuditList, AuditVerification, Catalog, Health, ServiceInfo};
+use crate::audit::{AuditList, AuditVerification, Catalog, ServiceInfo};
 use crate::error::{CODES, Problem};
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
 use crate::resource::{WatchEvent, WatchKind};
@@ -152,7 +152,6 @@ fn schemas() -> Value {
     add::<AuditVerification>(&mut schemas);
     add::<Catalog>(&mut schemas);
     add::<ServiceInfo>(&mut schemas);
-    add::<Health>(&mut schemas);
     add::<Problem>(&mut schemas);
     let mut schemas = Value::Object(schemas);
     refine(&mut schemas);

@@ -46,12 +46,6 @@ pub enum Operation {
     Landing,
     /// The reference page.
     Docs,
-    /// Says that the process is alive.
-    Healthy,
-    /// Says that the process serves.
-    Ready,
-    /// Numbers for Prometheus.
-    Metrics,
     /// What this service is.
     Info,
     /// The OpenAPI document.
@@ -509,37 +503,9 @@ fn pages() -> Vec<Route> {
         cli: None,
     };
     const HTML: &[(&str, Option<&str>)] = &[("text/html", None)];
-    const HEALTH: &[(&str, Option<&str>)] = &[(JSON, Some("Health"))];
     vec![
         page("/", Operation::Landing, "landing", "Where to go.", ok("A page.", HTML, &[])),
         page("/docs", Operation::Docs, "docs", "The reference.", ok("A page.", HTML, &[])),
-        page(
-            "/healthz",
-            Operation::Healthy,
-            "healthz",
-            "Whether the process is alive.",
-            ok("It is.", HEALTH, &[]),
-        ),
-        Route {
-            answers: vec![
-                ok("It does.", HEALTH, &[]),
-                Answer { status: 503, description: "Not now.", content: HEALTH, headers: &[] },
-            ],
-            ..page(
-                "/readyz",
-                Operation::Ready,
-                "readyz",
-                "Whether the process serves.",
-                ok("", HEALTH, &[]),
-            )
-        },
-        page(
-            "/metrics",
-            Operation::Metrics,
-            "metrics",
-            "Numbers for Prometheus.",
-            ok("Numbers.", &[("application/openmetrics-text", None)], &[]),
-        ),
         page(
             "/api/hyperfleet",
             Operation::Info,
@@ -602,6 +568,7 @@ impl Route {
             (404, self.path.contains('{')),
             (409, conflict),
             (410, watch),
+            (408, self.body.is_some()),
             (413, self.body.is_some()),
             (415, self.body.is_some()),
             (422, create),

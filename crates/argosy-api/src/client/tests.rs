@@ -15,15 +15,15 @@ fn names_in_paths_are_escaped() {
 
 #[test]
 fn events_are_cut_at_empty_lines_however_they_arrive() {
-    let text = ": hello\n\nevent: ADDED\nid: 7\ndata: {\"type\":\"ADDED\",\"revision\":7}\n\n\
+    let text = ": hello\n\nevent: ADDED\ndata: {\"type\":\"ADDED\",\"revision\":7}\n\n\
                 event: BOOKMARK\nid: 9\ndata: {\"type\":\"BOOKMARK\",\"revision\":9}\n\n";
     let (mut buffer, mut seen) = (Vec::new(), Vec::new());
     for byte in text.bytes() {
         buffer.push(byte);
         while let Some(block) = take_block(&mut buffer) {
-            seen.extend(parse(&block).map(|event| (event.kind, event.revision)));
+            seen.extend(parse(&block).map(|(id, event)| (event.kind, event.revision, id)));
         }
     }
-    assert_eq!(seen, [(WatchKind::Added, 7), (WatchKind::Bookmark, 9)]);
+    assert_eq!(seen, [(WatchKind::Added, 7, None), (WatchKind::Bookmark, 9, Some(9))]);
     assert!(buffer.is_empty());
 }

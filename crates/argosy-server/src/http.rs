@@ -1,0 +1,414 @@
+//! The way of a request: `enter`, `dispatch`, one handler.
+//!
+//! The order of checks is the contract's: who asks (401), may they at all (403), can the body be
+//! taken (413, 415), then the handler, where a missing cluster (404) comes before a bad filter (400).
+
+mod query;
+
+mod fields;
+
+mod resource;
+
+mod adapter;
+
+mod audit;
+
+mod page;
+
+mod docs;
+
+use crate::Server;
+use crate::auth::Authenticator;
+use crate::body;
+use crate::convert::member;
+use crate::metrics::operations_router;
+use crate::problem::{Fault, internal};
+use crate::profile::Profile;
+use argosy_api::error;
+use argosy_api::route::{Access, Operation, ROUTES, Route, Scope};
+use argosy_control::resource::Target;
+use argosy_core::access::{Caller, Decision, Verb, may};
+use argosy_core::field::{Constraint, FieldError};
+use argosy_core::resource::Kind;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::http::header::{
+    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::routing::any;
+use axum::{Router, http::request::Parts};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use query::Query;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tower::ServiceExt;
+use tower_http::compression::CompressionLayer;
+
+const PROFILE: HeaderName = HeaderName::from_static("x-hyperfleet-profile");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What every handler gives back.
+pub(crate) type Answer = Result<Response<Body>, Fault>;
+
+/// Everything that is served.
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    let mut by_path: BTreeMap<&str, Vec<&'static Route>> = BTreeMap::new();
+    for route in ROUTES.iter() {
+        by_path.entry(&route.path).or_default().push(route);
+    }
+    let mut router = Router::new();
+    for (path, routes) in by_path {
+        let (server, routes): (_, Arc<[_]>) = (server.clone(), routes.into());
+        let handler = move |request: Request| dispatch(server.clone(), routes.clone(), request);
+        router = router.route(path, any(handler));
+    }
+    for (prefix, mount) in &server.mounts {
+        let guarded = mount.clone().layer(from_fn_with_state(server.clone(), guard));
+        router = router.nest(prefix, guarded);
+    }
+    let inner = router
+        .merge(operations_router(
+            server.control.clone(),
+            server.metrics.clone(),
+            server.shutdown.clone(),
+        ))
+        .fallback(any(no_endpoint).with_state(server.clone()))
+        .layer(from_fn_with_state(server, enter))
+        .layer(CompressionLayer::new());
+    // Around the router, because a path is changed before it is matched.
+    Router::new().fallback_service(inner.map_request(without_trailing_slash))
+}
+
+/// `/clusters/` means `/clusters`.
+fn without_trailing_slash(mut request: Request) -> Request {
+    let path = request.uri().path();
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.len() < path.len() && !trimmed.is_empty() {
+        let query = request.uri().query().map_or(String::new(), |query| format!("?{query}"));
+        if let Ok(uri) = format!("{trimmed}{query}").parse::<Uri>() {
+            *request.uri_mut() = uri;
+        }
+    }
+    request
+}
+
+/// The id of a request.
+#[derive(Clone, Debug)]
+struct RequestId(String);
+
+/// What is true of every answer; and no panic passes.
+async fn enter(
+    State(server): State<Arc<Server>>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    let started = server.control.clock.now();
+    let id = RequestId(server.control.ids.request(started));
+    request.extensions_mut().insert(id.clone());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let pattern = request.extensions().get::<MatchedPath>().cloned();
+    let result = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let now = server.control.clock.now();
+    let mut response = result.unwrap_or_else(|_panic| {
+        tracing::error!(request_id = %id.0, %method, path, "a handler panicked");
+        internal().respond(&path, &id.0, now)
+    });
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        headers.insert(REQUEST_ID, id);
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for name in [AUTHORIZATION, PROFILE, ACCEPT_ENCODING] {
+        headers.append(VARY, HeaderValue::from_name(name));
+    }
+    let route = pattern.as_ref().map_or("unmatched", MatchedPath::as_str);
+    let seconds = now.duration_since(started).as_secs_f64();
+    let status = response.status().as_u16();
+    server.metrics.observe(&method, route, status, seconds);
+    tracing::info!(request_id = %id.0, %method, path, status, seconds, "request");
+    response
+}
+
+/// Answers a path that nobody serves.
+async fn no_endpoint(State(server): State<Arc<Server>>, request: Request) -> Response<Body> {
+    let fault =
+        Fault::new(&error::NO_ENDPOINT, format!("no route has the path {}", request.uri().path()));
+    respond(&server, &request_id(request.extensions()), request.uri().path(), fault)
+}
+
+/// Lets only administrators through to a mounted router.
+async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response<Body> {
+    let id = request_id(request.extensions());
+    match authorize(&server.authenticator, request.headers(), &id, Verb::Administer).await {
+        Ok(_) => next.run(request).await,
+        Err(fault) => respond(&server, &id, request.uri().path(), fault),
+    }
+}
+
+fn respond(server: &Server, id: &str, path: &str, fault: Fault) -> Response<Body> {
+    fault.respond(path, id, server.control.clock.now())
+}
+
+fn request_id(extensions: &axum::http::Extensions) -> String {
+    extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone())
+}
+
+/// One request whose sender may ask it, with what was sent.
+pub(crate) struct Ask {
+    server: Arc<Server>,
+    route: &'static Route,
+    caller: Caller,
+    profile: Profile,
+    parts: Parts,
+    cluster: Option<String>,
+    nodepool: Option<String>,
+    body: Bytes,
+}
+
+/// Finds the route of the method, checks what comes before any handler, and calls it.
+async fn dispatch(
+    server: Arc<Server>,
+    routes: Arc<[&'static Route]>,
+    request: Request,
+) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let id = request_id(request.extensions());
+    // HEAD is GET without the body, which hyper leaves out.
+    let method =
+        if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
+    let Some(route) = routes.iter().find(|route| route.method == method.as_str()).copied() else {
+        let fault = Fault::new(&error::BAD_METHOD, format!("{path} does not take {method}"));
+        let mut response = respond(&server, &id, &path, fault);
+        response.headers_mut().extend(allow(&routes));
+        return response;
+    };
+    let mut profile = server.profile;
+    let answer = match admit(&server, route, request, &id).await {
+        Ok(ask) => {
+            profile = ask.profile;
+            handle(ask).await
+        }
+        Err(fault) => Err(fault),
+    };
+    let mut response = answer.unwrap_or_else(|fault| respond(&server, &id, &path, fault));
+    response.headers_mut().insert(PROFILE, HeaderValue::from_static(profile.as_str()));
+    response
+}
+
+fn allow(routes: &[&Route]) -> Option<(HeaderName, HeaderValue)> {
+    let mut methods: Vec<&str> = routes.iter().map(|route| route.method).collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    Some((ALLOW, HeaderValue::from_str(&methods.join(", ")).ok()?))
+}
+
+async fn admit(
+    server: &Arc<Server>,
+    route: &'static Route,
+    request: Request,
+    id: &str,
+) -> Result<Ask, Fault> {
+    let (mut parts, body) = request.into_parts();
+    let caller = match verb(route.access) {
+        Some(verb) => authorize(&server.authenticator, &parts.headers, id, verb).await?,
+        None => nobody(id),
+    };
+    let profile = profile(&parts.headers, server.profile)?;
+    let names = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| {
+        Fault::new(&error::VALIDATION, "the path is not UTF-8 after its percent signs are decoded")
+    })?;
+    let name = |wanted| names.iter().find(|(name, _)| *name == wanted).map(|(_, v)| v.to_owned());
+    let (cluster, nodepool) = (name("cluster_id"), name("nodepool_id"));
+    let body = match route.body {
+        Some(expected) => {
+            check_media(&parts.headers, expected.media)?;
+            check_length(&parts.headers, expected.len_max)?;
+            body::read_limited(body, expected.len_max).await?
+        }
+        None => Bytes::new(),
+    };
+    Ok(Ask { server: server.clone(), route, caller, profile, parts, cluster, nodepool, body })
+}
+
+/// Says too much before any of it is read.
+fn check_length(headers: &HeaderMap, max: usize) -> Result<(), Fault> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    match length.map(str::parse::<usize>) {
+        Some(Ok(length)) if max < length => Err(body::BodyError::TooLarge { max }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A body without a content type is taken for JSON; compressed ones are not taken at all.
+fn check_media(headers: &HeaderMap, media: &[&str]) -> Result<(), Fault> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(Fault::new(&error::BAD_MEDIA, "compressed request bodies are not accepted"));
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let sent = kind.to_str().unwrap_or_default();
+    let essence = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if media.contains(&essence.as_str()) {
+        return Ok(());
+    }
+    let known = media.join(" or ");
+    let detail = format!("the content type '{sent}' is not accepted; send {known}");
+    Err(Fault::new(&error::BAD_MEDIA, detail))
+}
+
+fn profile(headers: &HeaderMap, default: Profile) -> Result<Profile, Fault> {
+    let Some(value) = headers.get(PROFILE) else { return Ok(default) };
+    value.to_str().ok().and_then(Profile::parse).ok_or_else(|| {
+        let sent = String::from_utf8_lossy(value.as_bytes());
+        let words = Profile::ALL.map(Profile::as_str).join(", ");
+        Fault::field(FieldError::new(
+            "X-HyperFleet-Profile",
+            Constraint::Enum,
+            format!("Invalid profile '{sent}'. Supported values: {words}"),
+        ))
+    })
+}
+
+const fn verb(access: Access) -> Option<Verb> {
+    match access {
+        Access::Public => None,
+        Access::Read => Some(Verb::Read),
+        Access::Write => Some(Verb::Write),
+        Access::Report => Some(Verb::Report),
+        Access::Force => Some(Verb::Force),
+        Access::Administer => Some(Verb::Administer),
+    }
+}
+
+async fn authorize(
+    authenticator: &Authenticator,
+    headers: &HeaderMap,
+    id: &str,
+    verb: Verb,
+) -> Result<Caller, Fault> {
+    let caller = authenticator.authenticate(headers, id.to_owned()).await?;
+    match may(&caller, verb) {
+        Decision::Allow => Ok(caller),
+        Decision::Forbid | Decision::Hide => {
+            let what = match verb {
+                Verb::Read => "read this",
+                Verb::Write => "change this",
+                Verb::Report => "report statuses",
+                Verb::Force => "force a deletion",
+                Verb::Administer => "administer this server",
+            };
+            Err(Fault::forbidden(format!("User does not have permission to {what}")))
+        }
+    }
+}
+
+/// Who asks on a public route: nobody in particular, who owns nothing.
+fn nobody(id: &str) -> Caller {
+    Caller {
+        subject: String::new(),
+        via: "none",
+        tenant: String::new(),
+        teams: Vec::new(),
+        role: argosy_core::access::Role::Viewer,
+        adapter: None,
+        request_id: id.to_owned(),
+    }
+}
+
+async fn handle(ask: Ask) -> Answer {
+    match ask.route.operation {
+        Operation::Landing => page::landing(),
+        Operation::Docs => docs::page(),
+        Operation::Info => page::info(&ask),
+        Operation::OpenApi => page::openapi(),
+        Operation::OpenApiPage => page::openapi_page(),
+        Operation::List(scope) => resource::list(&ask, scope).await,
+        Operation::Create(scope) => resource::create(&ask, scope).await,
+        Operation::Get(scope) => resource::get(&ask, scope).await,
+        Operation::Patch(scope) => resource::patch(&ask, scope).await,
+        Operation::Delete(scope) => resource::delete(&ask, scope).await,
+        Operation::ForceDelete(scope) => resource::force_delete(&ask, scope).await,
+        Operation::Statuses(scope) => adapter::statuses(&ask, scope),
+        Operation::Report(scope) => adapter::report(&ask, scope).await,
+        Operation::History(scope) => adapter::history(&ask, scope).await,
+        Operation::ListAudit => audit::list(&ask).await,
+        Operation::VerifyAudit => audit::verify(&ask).await,
+        Operation::Catalog => audit::catalog(&ask),
+    }
+}
+
+impl Ask {
+    /// What the path names.
+    fn target(&self, scope: Scope) -> Target<'_> {
+        match scope {
+            Scope::Clusters => Target {
+                kind: Kind::Cluster,
+                cluster: None,
+                reference: self.cluster.as_deref().unwrap_or_default(),
+            },
+            Scope::ClusterNodePools | Scope::NodePools => Target {
+                kind: Kind::NodePool,
+                cluster: self.cluster.as_deref(),
+                reference: self.nodepool.as_deref().unwrap_or_default(),
+            },
+        }
+    }
+
+    /// The cluster in a nested path exists: checked before anything the caller sent beside it.
+    fn check_cluster(&self, scope: Scope) -> Result<(), Fault> {
+        match (scope, &self.cluster) {
+            (Scope::ClusterNodePools, Some(cluster)) => {
+                Ok(self.server.control.resources.check_cluster(&self.caller, cluster)?)
+            }
+            (Scope::Clusters | Scope::ClusterNodePools | Scope::NodePools, _) => Ok(()),
+        }
+    }
+
+    fn query(&self) -> Result<Query, Fault> {
+        Query::parse(self.parts.uri.query().unwrap_or_default(), self.route)
+    }
+
+    fn header(&self, name: &str) -> Option<&HeaderValue> {
+        self.parts.headers.get(name)
+    }
+
+    /// The body as a JSON object.
+    fn object(&self) -> Result<serde_json::Map<String, serde_json::Value>, Fault> {
+        match body::read_json(&self.body)? {
+            serde_json::Value::Object(object) => Ok(object),
+            other => Err(Fault::new(
+                &error::MALFORMED,
+                format!(
+                    "the request body must be a JSON object, not {}",
+                    member::type_name(&other)
+                ),
+            )),
+        }
+    }
+}
+
+/// An answer with a JSON body.
+fn json(status: StatusCode, body: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(body).map_err(|error| {
+        tracing::error!(%error, "an answer could not be written as JSON");
+        internal()
+    })?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// An answer without a body.
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

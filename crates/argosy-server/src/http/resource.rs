@@ -1,0 +1,347 @@
+//! Clusters and node pools over HTTP.
+
+use super::fields::Fields;
+use super::query::Query;
+use super::{Answer, Ask, empty, json};
+use crate::convert;
+use crate::problem::Fault;
+use crate::stream;
+use argosy_api::error;
+use argosy_api::route::{SIZE_DEFAULT, Scope};
+use argosy_control::resource::{Creation, Idempotency, List, Write};
+use argosy_control::watch::WatchList;
+use argosy_control::{Revision, Stored};
+use argosy_core::field::{Constraint, FieldError};
+use argosy_core::resource::{Kind, Resource, Strategy};
+use argosy_core::search::{Filter, Order, SearchError};
+use axum::body::Body;
+use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use serde_json::{Value, json as object};
+use sha2::{Digest, Sha256};
+
+const DRY_RUN: HeaderName = HeaderName::from_static("dry-run");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+pub(super) async fn list(ask: &Ask, scope: Scope) -> Answer {
+    ask.check_cluster(scope)?;
+    let (kind, query) = (kind(scope), ask.query()?);
+    let fields = Fields::parse(query.all("fields")).map_err(Fault::fields)?;
+    let filter = filter(ask, kind, &query)?;
+    let order = order(&query)?;
+    let cluster = ask.cluster.as_deref();
+    if query.flag("watch") {
+        return watch(
+            ask,
+            &query,
+            fields,
+            WatchList { kind, cluster, reference: None, filter, after: None },
+        )
+        .await;
+    }
+    let page = query.number("page").unwrap_or(1);
+    let size = query.number("size").or(query.number("pageSize")).unwrap_or(SIZE_DEFAULT);
+    let found = ask
+        .server
+        .control
+        .resources
+        .list(&ask.caller, &List { kind, cluster, filter, order, page, size })?;
+    let items: Vec<Value> = found
+        .items
+        .iter()
+        .map(|resource| fields.project(convert::resource::value(resource, ask.profile)))
+        .collect();
+    json(
+        StatusCode::OK,
+        &object!({
+            "kind": format!("{kind}List"),
+            "page": page,
+            "size": items.len(),
+            "total": found.total,
+            "revision": found.revision.0,
+            "items": items,
+        }),
+    )
+}
+
+pub(super) async fn get(ask: &Ask, scope: Scope) -> Answer {
+    let target = ask.target(scope);
+    let resource = ask.server.control.resources.get(&ask.caller, target)?;
+    let query = ask.query()?;
+    let fields = Fields::parse(query.all("fields")).map_err(Fault::fields)?;
+    if query.flag("watch") {
+        let (kind, cluster, reference) = (target.kind, target.cluster, Some(target.reference));
+        let filter = Filter::everything();
+        return watch(
+            ask,
+            &query,
+            fields,
+            WatchList { kind, cluster, reference, filter, after: None },
+        )
+        .await;
+    }
+    if ask.header(IF_NONE_MATCH.as_str()).is_some_and(|tags| names(tags, resource.revision)) {
+        return tagged(empty(StatusCode::NOT_MODIFIED), resource.revision);
+    }
+    let value = fields.project(convert::resource::value(&resource, ask.profile));
+    tagged(json(StatusCode::OK, &value)?, resource.revision)
+}
+
+pub(super) async fn create(ask: &Ask, scope: Scope) -> Answer {
+    let kind = kind(scope);
+    if scope == Scope::NodePools {
+        return Err(argosy_control::Error::NeedsCluster(kind).into());
+    }
+    ask.check_cluster(scope)?;
+    let query = ask.query()?;
+    let new =
+        convert::resource::creation(kind, ask.object()?, &ask.server.control.settings.catalog)
+            .map_err(Fault::fields)?;
+    let creation = Creation {
+        kind,
+        cluster: ask.cluster.as_deref(),
+        name: new.name,
+        spec: new.spec,
+        labels: new.labels,
+    };
+    let write =
+        Write { dry_run: query.flag("dry_run"), if_match: None, idempotency: idempotency(ask)? };
+    let dry_run = write.dry_run;
+    let created = ask.server.control.resources.create(&ask.caller, creation, write).await?;
+    let mut response = single(ask, StatusCode::CREATED, &created.resource, dry_run)?;
+    if created.replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    if !dry_run {
+        let href = convert::resource::href(&created.resource.value);
+        response
+            .headers_mut()
+            .extend(HeaderValue::from_str(&href).ok().map(|href| (LOCATION, href)));
+    }
+    Ok(response)
+}
+
+pub(super) async fn patch(ask: &Ask, scope: Scope) -> Answer {
+    let target = ask.target(scope);
+    ask.server.control.resources.get(&ask.caller, target)?;
+    let query = ask.query()?;
+    let strategy = match query.text("strategy") {
+        Some("merge") => Strategy::Merge,
+        Some("replace") => Strategy::Replace,
+        _ => ask.profile.strategy(),
+    };
+    let patch = convert::resource::patch(ask.object()?, strategy)?;
+    let write =
+        Write { dry_run: query.flag("dry_run"), if_match: if_match(ask)?, idempotency: None };
+    let dry_run = write.dry_run;
+    let patched = ask.server.control.resources.patch(&ask.caller, target, &patch, write).await?;
+    single(ask, StatusCode::OK, &patched, dry_run)
+}
+
+pub(super) async fn delete(ask: &Ask, scope: Scope) -> Answer {
+    let target = ask.target(scope);
+    ask.server.control.resources.get(&ask.caller, target)?;
+    let query = ask.query()?;
+    let write =
+        Write { dry_run: query.flag("dry_run"), if_match: if_match(ask)?, idempotency: None };
+    let dry_run = write.dry_run;
+    let deleted = ask.server.control.resources.delete(&ask.caller, target, write).await?;
+    single(ask, StatusCode::ACCEPTED, &deleted, dry_run)
+}
+
+pub(super) async fn force_delete(ask: &Ask, scope: Scope) -> Answer {
+    let target = ask.target(scope);
+    ask.server.control.resources.get(&ask.caller, target)?;
+    ask.query()?;
+    let reason = convert::resource::force_delete(&ask.object()?).map_err(Fault::field)?;
+    ask.server.control.resources.force_delete(&ask.caller, target, &reason).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+const fn kind(scope: Scope) -> Kind {
+    match scope {
+        Scope::Clusters => Kind::Cluster,
+        Scope::ClusterNodePools | Scope::NodePools => Kind::NodePool,
+    }
+}
+
+/// One resource as an answer.
+fn single(ask: &Ask, status: StatusCode, resource: &Stored<Resource>, dry_run: bool) -> Answer {
+    let response = json(status, &convert::resource::wire(resource, ask.profile))?;
+    let mut response = tagged(response, resource.revision)?;
+    if dry_run {
+        response.headers_mut().insert(DRY_RUN, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+fn tagged(mut response: Response<Body>, revision: Revision) -> Answer {
+    let tag = HeaderValue::from_str(&format!("\"{revision}\"")).ok();
+    response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
+    Ok(response)
+}
+
+async fn watch(ask: &Ask, query: &Query, fields: Fields, mut list: WatchList<'_>) -> Answer {
+    list.after = resume_after(ask, query)?;
+    let after = list.after;
+    let mut watch = ask.server.control.resources.watch(&ask.caller, list)?;
+    // Now, while the answer can still be 410.
+    watch.check().await?;
+    if ask.parts.method == Method::HEAD {
+        return Ok(stream::head());
+    }
+    let (profile, uri) = (ask.profile, ask.parts.uri.path().to_owned());
+    let show = move |resource: &Stored<Resource>| {
+        fields.project(convert::resource::value(resource, profile))
+    };
+    Ok(stream::events(
+        &ask.server,
+        watch,
+        after,
+        Box::new(show),
+        stream::Origin { path: uri, request_id: ask.caller.request_id.clone() },
+    ))
+}
+
+/// Where a watch goes on: what a browser sends by itself, or what the URL says.
+fn resume_after(ask: &Ask, query: &Query) -> Result<Option<Revision>, Fault> {
+    let Some(header) = ask.header("last-event-id") else {
+        return Ok(query.number("resource_version").map(Revision));
+    };
+    match header.to_str().ok().and_then(|text| text.parse().ok()) {
+        Some(revision) => Ok(Some(Revision(revision))),
+        None => Err(Fault::field(FieldError::new(
+            "Last-Event-ID",
+            Constraint::Format,
+            "Last-Event-ID must be a revision, as in the id of an event",
+        ))),
+    }
+}
+
+fn filter(ask: &Ask, kind: Kind, query: &Query) -> Result<Filter, Fault> {
+    let mut filter = Filter::everything();
+    if let Some(text) = query.text("search").filter(|text| !text.trim().is_empty()) {
+        let search = Filter::parse(text)
+            .map_err(|error| Fault::new(&error::BAD_SEARCH, error.to_string()))?;
+        filter = filter.and(search);
+    }
+    for name in ["phase", "status.phase"] {
+        if let Some(word) = query.text(name) {
+            let word = unquoted(word).unwrap_or(word);
+            let phases = ask.profile.phases(word, kind).map_err(|sentence| {
+                Fault::field(FieldError::new(name, Constraint::Enum, sentence).with_value(word))
+            })?;
+            filter = filter.and(Filter::phase_in(&phases));
+        }
+    }
+    if let Some(provider) = query.text("provider") {
+        let providers = &ask.server.control.settings.catalog.providers;
+        if !providers.contains_key(provider) {
+            let known: Vec<&str> = providers.keys().map(String::as_str).collect();
+            let sentence = format!(
+                "Invalid provider value '{provider}'. Supported values: {}",
+                known.join(", ")
+            );
+            return Err(Fault::field(FieldError::new("provider", Constraint::Enum, sentence)));
+        }
+        filter = filter.and(Filter::provider(provider));
+    }
+    if let Some(region) = query.text("region") {
+        filter = filter.and(Filter::region(region));
+    }
+    if let Some(name) = query.text("name") {
+        let exact = unquoted(name);
+        filter = filter.and(Filter::name(exact.unwrap_or(name), exact.is_some()));
+    }
+    for labels in query.all("labels") {
+        let labels = Filter::labels(labels).map_err(|error| {
+            Fault::field(FieldError::new("labels", Constraint::Format, error.message))
+        })?;
+        filter = filter.and(labels);
+    }
+    if query.text("kind").is_some_and(|wanted| wanted != kind.as_str()) {
+        let sentence = format!("Invalid kind value. Supported values: {kind}");
+        return Err(Fault::field(FieldError::new("kind", Constraint::Enum, sentence)));
+    }
+    Ok(filter)
+}
+
+/// Takes one pair of double or single quotes off.
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\''].iter().find_map(|quote| text.strip_prefix(*quote)?.strip_suffix(*quote))
+}
+
+/// `order=name desc`, or the old `orderBy=name&order=desc`.
+fn order(query: &Query) -> Result<Order, Fault> {
+    let refuse = |error: SearchError| {
+        Fault::field(FieldError::new("order", Constraint::Enum, error.message))
+    };
+    let keys: Vec<&str> = query.all("order").collect();
+    let field = query.text("orderBy");
+    let text = match (field, keys.as_slice()) {
+        (None, []) => return Ok(Order::newest_first()),
+        (_, [direction @ ("asc" | "desc")]) => {
+            format!("{} {direction}", field.unwrap_or("created_time"))
+        }
+        (Some(field), []) => field.to_owned(),
+        (None, keys) => keys.join(","),
+        (Some(field), keys) => format!("{field},{}", keys.join(",")),
+    };
+    Order::parse(&text).map_err(refuse)
+}
+
+fn idempotency(ask: &Ask) -> Result<Option<Idempotency>, Fault> {
+    let Some(key) = ask.header("idempotency-key") else { return Ok(None) };
+    let bytes = key.as_bytes();
+    let good = (1..=255).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+    let Some(key) = key.to_str().ok().filter(|_| good) else {
+        return Err(Fault::field(FieldError::new(
+            "Idempotency-Key",
+            Constraint::Pattern,
+            "Idempotency-Key must be 1 to 255 visible ASCII characters",
+        )));
+    };
+    let mut digest = Sha256::new();
+    // The length keeps path and body apart.
+    let path = ask.parts.uri.path();
+    digest.update(format!("POST {} {path}\n", path.len()));
+    digest.update(&ask.body);
+    let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Some(Idempotency { key: key.to_owned(), digest }))
+}
+
+/// The revision in `If-Match`; `*` asks for nothing but existence.
+fn if_match(ask: &Ask) -> Result<Option<Revision>, Fault> {
+    let Some(tag) = ask.header("if-match") else { return Ok(None) };
+    if tag == "*" {
+        return Ok(None);
+    }
+    match tag.to_str().ok().and_then(revision) {
+        Some(revision) => Ok(Some(revision)),
+        None => Err(Fault::field(FieldError::new(
+            "If-Match",
+            Constraint::Format,
+            "If-Match must be one ETag as it was sent, such as \"42\", or *",
+        ))),
+    }
+}
+
+fn revision(tag: &str) -> Option<Revision> {
+    let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().map(Revision)
+}
+
+/// Whether `If-None-Match` names the revision; a weak tag is as good here.
+fn names(tags: &HeaderValue, current: Revision) -> bool {
+    tags.to_str().is_ok_and(|tags| {
+        tags.split(',').map(str::trim).any(|tag| {
+            tag == "*" || revision(tag.strip_prefix("W/").unwrap_or(tag)) == Some(current)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

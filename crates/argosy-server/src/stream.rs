@@ -1,0 +1,192 @@
+//! Watches as server-sent events.
+//!
+//! The stream is pulled: hyper asks for the next event when the connection can take it, so a slow
+//! watcher holds no queue here. One that falls too far behind is cut by the watch itself and told
+//! where it was.
+//!
+//! What a newcomer gets wrong: an event's `id:` is where to go on without missing anything, so it is
+//! sent only when everything up to that revision has been told: not before the list that a watch
+//! begins with is complete, and not between two changes of one commit.
+
+use crate::Server;
+use crate::metrics::Held;
+use crate::problem::Fault;
+use argosy_api::resource::{WatchEvent as Wire, WatchKind};
+use argosy_control::clock::Clock;
+use argosy_control::watch::{Watch, WatchEvent};
+use argosy_control::{Error, Revision, Stored};
+use argosy_core::resource::Resource;
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Response};
+use bytes::Bytes;
+use futures_util::{FutureExt, stream};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a watch is silent at most: proxies close what is silent for a minute, and a client can
+/// tell a quiet fleet from a dead connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How a resource is shown to this watcher.
+pub(crate) type Show = Box<dyn Fn(&Stored<Resource>) -> Value + Send>;
+
+/// The request a watch came with, for the problem that may end it.
+pub(crate) struct Origin {
+    pub(crate) path: String,
+    pub(crate) request_id: String,
+}
+
+struct Events {
+    watch: Watch,
+    show: Show,
+    origin: Origin,
+    clock: Clock,
+    shutdown: watch::Receiver<bool>,
+    /// Where the watcher can go on.
+    resume: Option<Revision>,
+    /// What comes next, if it was looked at already.
+    ahead: Option<Result<WatchEvent, Error>>,
+    state: State,
+    _held: Held,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Opening,
+    Open,
+    Closed,
+}
+
+/// The answer that carries the events of a watch.
+pub(crate) fn events(
+    server: &Server,
+    watch: Watch,
+    after: Option<Revision>,
+    show: Show,
+    origin: Origin,
+) -> Response<Body> {
+    let events = Events {
+        watch,
+        show,
+        origin,
+        clock: server.control.clock,
+        shutdown: server.shutdown.clone(),
+        resume: after,
+        ahead: None,
+        state: State::Opening,
+        _held: server.metrics.watcher(),
+    };
+    let chunks = stream::unfold(events, |mut events| async {
+        let chunk = events.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), events))
+    });
+    answer(Body::from_stream(chunks))
+}
+
+/// The answer to HEAD.
+pub(crate) fn head() -> Response<Body> {
+    answer(Body::empty())
+}
+
+fn answer(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Asks proxies not to collect events before they pass them on.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl Events {
+    async fn next(&mut self) -> Option<String> {
+        match self.state {
+            State::Closed => return None,
+            State::Opening => {
+                self.state = State::Open;
+                // At once, so that the client knows it is connected; and how soon to come back.
+                return Some("retry: 1000\n\n".to_owned());
+            }
+            State::Open => {}
+        }
+        if let Some(next) = self.ahead.take() {
+            return Some(self.tell(next));
+        }
+        let next = tokio::select! {
+            biased;
+            () = stopped(&mut self.shutdown) => None,
+            next = tokio::time::timeout(KEEP_ALIVE, self.watch.next()) => Some(next),
+        };
+        match next {
+            None => {
+                self.state = State::Closed;
+                self.resume.map(|resume| event(WatchKind::Bookmark, resume, Some(resume), None))
+            }
+            Some(Err(_quiet)) => Some(": still here\n\n".to_owned()),
+            Some(Ok(next)) => Some(self.tell(next)),
+        }
+    }
+
+    fn tell(&mut self, next: Result<WatchEvent, Error>) -> String {
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => return self.end(error),
+        };
+        let at = revision(&next);
+        let (kind, object) = match next {
+            WatchEvent::Added(resource) => (WatchKind::Added, Some((self.show)(&resource))),
+            WatchEvent::Modified(resource) => (WatchKind::Modified, Some((self.show)(&resource))),
+            WatchEvent::Deleted { id, last, .. } => {
+                let object = last.map_or_else(
+                    || json!({ "id": id.to_string(), "uid": id.to_string() }),
+                    |last| (self.show)(&last),
+                );
+                (WatchKind::Deleted, Some(object))
+            }
+            WatchEvent::Bookmark(_) => (WatchKind::Bookmark, None),
+        };
+        // What belongs to the same commit is ready at once.
+        self.ahead = self.watch.next().now_or_never();
+        let more = matches!(&self.ahead, Some(Ok(ahead)) if revision(ahead) == at);
+        let listing = self.resume.is_none() && kind != WatchKind::Bookmark;
+        let id = (!more && !listing).then_some(at);
+        self.resume = id.or(self.resume);
+        event(kind, at, id, object)
+    }
+
+    fn end(&mut self, error: Error) -> String {
+        self.state = State::Closed;
+        let Origin { path, request_id } = &self.origin;
+        let problem = Fault::from(error).problem(path, request_id, self.clock.now());
+        let resume = self.resume.unwrap_or(Revision::ZERO);
+        event(WatchKind::Error, resume, self.resume, serde_json::to_value(problem).ok())
+    }
+}
+
+/// Waits until the process is to end; for ever if nobody is left to say so.
+async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    if shutdown.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+const fn revision(event: &WatchEvent) -> Revision {
+    match event {
+        WatchEvent::Added(resource) | WatchEvent::Modified(resource) => resource.revision,
+        WatchEvent::Deleted { revision, .. } | WatchEvent::Bookmark(revision) => *revision,
+    }
+}
+
+fn event(
+    kind: WatchKind,
+    revision: Revision,
+    id: Option<Revision>,
+    object: Option<Value>,
+) -> String {
+    let data = Wire { kind, revision: revision.0, object };
+    let data = serde_json::to_string(&data).unwrap_or_default();
+    let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
+    format!("event: {}\n{id}data: {data}\n\n", kind.as_str())
+}
