@@ -84,22 +84,12 @@ impl Watch {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(event);
             }
-            let store = self.scope.office.store.clone();
-            let events = match store.events(self.seen).await? {
-                Ok(events) => events,
-                Err(oldest) => return Err(Error::Gone { asked: self.seen, oldest }),
-            };
-            for event in &events {
-                let asked = self.seen;
-                if !store.read(|view| self.take_in(view, event)) {
-                    return Err(Error::Gone { asked, oldest: event.revision });
-                }
-            }
+            let caught_up = self.catch_up().await?;
             if BOOKMARK_EVERY <= self.seen.0 - self.told.0 && self.queue.is_empty() {
                 self.told = self.seen;
                 return Ok(WatchEvent::Bookmark(self.seen));
             }
-            if events.is_empty() {
+            if caught_up {
                 let seen = self.seen;
                 let moved = self.changes.wait_for(|revision| seen < *revision).await;
                 if moved.is_err() {
@@ -108,6 +98,30 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// Finds out whether the watch can go on where it was asked to; waits for no change.
+    ///
+    /// # Errors
+    /// `Gone`, if it cannot.
+    pub async fn check(&mut self) -> Result<(), Error> {
+        self.catch_up().await.map(drop)
+    }
+
+    /// Takes in what has happened since; true if that was nothing.
+    async fn catch_up(&mut self) -> Result<bool, Error> {
+        let store = self.scope.office.store.clone();
+        let events = match store.events(self.seen).await? {
+            Ok(events) => events,
+            Err(oldest) => return Err(Error::Gone { asked: self.seen, oldest }),
+        };
+        for event in &events {
+            let asked = self.seen;
+            if !store.read(|view| self.take_in(view, event)) {
+                return Err(Error::Gone { asked, oldest: event.revision });
+            }
+        }
+        Ok(events.is_empty())
     }
 
     /// Queues what an event means to this watcher; false if that cannot be told.
