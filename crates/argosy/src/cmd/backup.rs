@@ -1,0 +1,101 @@
+//! `argosy backup` and `argosy restore`: the embedded store as one file.
+
+use crate::failure::{Exit, Failure};
+use crate::output::{Screen, note};
+use crate::session::confirm;
+use argosy_store::embedded::{DATABASE_FILE, Embedded, restore as put_back};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Write the embedded store to one file.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The server must not be running: one process at a time may use a data directory. A PostgreSQL store is
+backed up with PostgreSQL's own tools.
+
+Examples:
+  argosy backup --data-dir /var/lib/argosy --to argosy-2026-11-15.db")]
+pub(crate) struct Backup {
+    /// The server's data directory.
+    #[arg(
+        long,
+        env = "ARGOSY_DATA_DIR",
+        hide_env_values = true,
+        default_value = "argosy-data",
+        value_name = "DIR"
+    )]
+    data_dir: PathBuf,
+    /// The file to write; it must not exist.
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+/// Put a backup into a data directory.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The server must not be running. The backup is checked before anything is replaced.
+
+Examples:
+  argosy restore --from argosy-2026-11-15.db --data-dir /var/lib/argosy
+  argosy restore --from argosy-2026-11-15.db --data-dir /var/lib/argosy --force --yes")]
+pub(crate) struct Restore {
+    /// The backup.
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// The data directory.
+    #[arg(
+        long,
+        env = "ARGOSY_DATA_DIR",
+        hide_env_values = true,
+        default_value = "argosy-data",
+        value_name = "DIR"
+    )]
+    data_dir: PathBuf,
+    /// Replace the store that is there.
+    #[arg(long)]
+    force: bool,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// `argosy backup`
+pub(super) fn backup(args: &Backup) -> Result<Exit, Failure> {
+    if !holds_store(&args.data_dir) {
+        return Err(Failure::new(
+            Exit::NotFound,
+            format!("there is no store in {}", args.data_dir.display()),
+        )
+        .fix("name the server's data directory with --data-dir"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::failed("cannot start").why(error))?;
+    let engine = Embedded::open(&args.data_dir).map_err(|error| {
+        Failure::failed(format!("the store in {} cannot be opened", args.data_dir.display()))
+            .why(error)
+            .fix("stop the server first; start it again when the backup is written")
+    })?;
+    runtime.block_on(engine.backup(&args.to)).map_err(|error| {
+        Failure::failed(format!("cannot write the backup to {}", args.to.display())).why(error)
+    })?;
+    note(&format!("{} holds the store of {}", args.to.display(), args.data_dir.display()));
+    Ok(Exit::Ok)
+}
+
+/// `argosy restore`
+pub(super) fn restore(args: &Restore, screen: Screen) -> Result<Exit, Failure> {
+    if holds_store(&args.data_dir) && args.force {
+        let question = format!("Replace the store in {}?", args.data_dir.display());
+        confirm(&screen, &question, args.yes)?;
+    }
+    put_back(&args.from, &args.data_dir, args.force).map_err(|error| {
+        Failure::failed(format!("{} cannot be restored", args.from.display())).why(error)
+    })?;
+    note(&format!("{} holds what was in {}", args.data_dir.display(), args.from.display()));
+    Ok(Exit::Ok)
+}
+
+/// Whether there is an embedded store in the directory.
+fn holds_store(dir: &Path) -> bool {
+    dir.join(DATABASE_FILE).exists()
+}

@@ -1,0 +1,341 @@
+//! The parts of the server, chosen and put together. Nothing else picks implementations.
+
+use crate::config::{Config, Profile, graph};
+use crate::failure::{Exit, Failure};
+use argosy_control::clock::Clock;
+use argosy_control::ids::Ids;
+use argosy_control::provider::Provider;
+use argosy_control::task::Tasks;
+use argosy_control::{Control, Outside, Settings};
+use argosy_core::adapter::TimeWindow;
+use argosy_core::sentinel::Rules;
+use argosy_providers::simulated::{Latencies, SimulatedCloud, console};
+use argosy_providers::webhook::{Secret, WebhookNotifier};
+use argosy_scaleout::postgres::Postgres;
+use argosy_server::Server;
+use argosy_server::auth::{Audience, Authenticator, Claims, Issuer, JwksSource, TokenEntry};
+use argosy_server::listen;
+use argosy_server::metrics::Metrics;
+use argosy_store::embedded::Embedded;
+use argosy_store::memory::Memory;
+use argosy_store::{Engine, Store};
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::{error, info};
+
+/// Where the simulated cloud's console is.
+const CLOUD_PREFIX: &str = "/simulated-cloud/v1";
+
+/// The simulated cloud's file in the data directory.
+const CLOUD_FILE: &str = "simulated-cloud.json";
+
+/// Opens everything, serves until a signal comes or something dies, and stops in order.
+///
+/// `when_ready` runs beside the server once it listens; when it ends, so does the server.
+pub(crate) async fn serve(
+    config: &Config,
+    listener: TcpListener,
+    when_ready: impl AsyncFnOnce(SocketAddr) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let address =
+        listener.local_addr().map_err(|e| Failure::failed("the listener has no address").why(e))?;
+    let clock = Clock::System;
+    let ids = Ids::Random;
+    let mut tasks = Tasks::default();
+
+    let (store, driver) = Store::open(engine(config).await?).await.map_err(unusable)?;
+    tasks.start("store", driver.run());
+
+    let cloud = simulated_cloud(config, clock)?;
+    let outside =
+        Outside { clouds: clouds(config, cloud.as_ref()), notifier: notifier(config, clock)? };
+    // Unique among all processes that share the store, and over restarts.
+    let holder = ids.request(clock.now());
+    let control =
+        Control::start(store, settings(config)?, outside, clock, ids, &holder, &mut tasks);
+
+    let authenticator = authenticator(config, clock).await?;
+    reload_tokens(config, &authenticator, &mut tasks)?;
+    let metrics = Metrics::new(env!("CARGO_PKG_VERSION"), clock.now());
+    let (stop, stopping) = watch::channel(false);
+    let app = Server {
+        control,
+        profile: match config.profile {
+            Profile::Full => argosy_server::profile::Profile::Full,
+            Profile::Mvp => argosy_server::profile::Profile::Mvp,
+            Profile::Upstream => argosy_server::profile::Profile::Upstream,
+        },
+        authenticator,
+        metrics: metrics.clone(),
+        mounts: cloud
+            .map(|cloud| (CLOUD_PREFIX.to_owned(), console::router(cloud)))
+            .into_iter()
+            .collect(),
+        shutdown: stopping.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build_time: option_env!("ARGOSY_BUILD_TIME").unwrap_or_default().to_owned(),
+    };
+    let limits = listen::Limits {
+        connections_max: config.limits.connections,
+        head_max: config.limits.head_time.std(),
+        idle_max: config.limits.idle_time.std(),
+        drain_max: config.limits.shutdown_time.std(),
+        ..listen::Limits::default()
+    };
+    let tls = match (&config.tls.cert_file, &config.tls.key_file) {
+        (Some(cert), Some(key)) => Some(listen::tls(cert, key).map_err(|error| {
+            Failure::usage("tls: the certificate or the key cannot be used").why(error)
+        })?),
+        (Some(_), None) | (None, Some(_)) | (None, None) => None,
+    };
+    let mut http = pin!(listen::serve(listener, tls, app.router(), limits, metrics, stopping));
+
+    let outcome = tokio::select! {
+        ended = &mut http => return Err(match ended {
+            Ok(()) => Failure::failed("the listener ended, although it should not"),
+            Err(error) => Failure::failed("the listener died").why(error),
+        }),
+        death = tasks.first_death() => {
+            error!(%death, "a task died; the process ends");
+            Err(Failure::failed(death.to_string()))
+        }
+        result = when_ready(address) => result,
+        () = asked_to_stop() => {
+            info!("stopping");
+            Ok(Exit::Ok)
+        }
+    };
+    // Requests finish before the store goes.
+    let _ = stop.send(true);
+    if outcome.is_ok() {
+        http.await.map_err(|error| Failure::failed("the listener died").why(error))?;
+        info!("stopped");
+    }
+    outcome
+}
+
+/// Returns on SIGTERM or SIGINT.
+async fn asked_to_stop() {
+    let interrupted = tokio::signal::ctrl_c();
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminated) => {
+            tokio::select! {
+                _ = interrupted => {}
+                _ = terminated.recv() => {}
+            }
+        }
+        Err(_) => drop(interrupted.await),
+    }
+}
+
+fn unusable(error: argosy_store::Error) -> Failure {
+    Failure::failed("the store cannot be used").why(error)
+}
+
+async fn engine(config: &Config) -> Result<Arc<dyn Engine>, Failure> {
+    match config.store.as_str() {
+        "embedded" => {
+            let dir = config.data_dir.clone();
+            // It reads and checks the whole file.
+            let opened = tokio::task::spawn_blocking(move || Embedded::open(&dir)).await;
+            let opened =
+                opened.map_err(|e| Failure::failed("the store cannot be opened").why(e))?;
+            Ok(Arc::new(opened.map_err(unusable)?))
+        }
+        "memory:" => Ok(Arc::new(Memory::new())),
+        url => {
+            let password = config.store_password.read("store_password")?;
+            let url = match password {
+                Some(password) => with_password(url, &password),
+                None => url.to_owned(),
+            };
+            Ok(Arc::new(Postgres::connect(&url).await.map_err(unusable)?))
+        }
+    }
+}
+
+/// The address of a database with a password in it.
+fn with_password(url: &str, password: &str) -> String {
+    let password: String = password.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?))) {
+        Some((scheme, (user, rest))) => {
+            let user = user.split(':').next().unwrap_or(user);
+            format!("{scheme}://{user}:{password}@{rest}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+fn settings(config: &Config) -> Result<Settings, Failure> {
+    let (sentinel, retention) = (&config.sentinel, &config.retention);
+    Ok(Settings {
+        adapters: graph(config).map_err(Failure::usage)?,
+        rules: Rules {
+            resync_not_ready: sentinel.resync_not_ready.signed(),
+            resync_ready: sentinel.resync_ready.signed(),
+            backoff_first: sentinel.backoff_first.signed(),
+            backoff_max: sentinel.backoff_max.signed(),
+        },
+        window: TimeWindow {
+            past: sentinel.report_past.signed(),
+            future: sentinel.report_future.signed(),
+        },
+        catalog: config.catalog.clone().unwrap_or_default(),
+        authorization: config.auth.authorization,
+        tombstones_kept: retention.tombstones.signed(),
+        idempotency_kept: retention.idempotency_keys.signed(),
+        audit_kept: retention.audit.signed(),
+        history_kept: retention.status_history.signed(),
+    })
+}
+
+fn simulated_cloud(config: &Config, clock: Clock) -> Result<Option<SimulatedCloud>, Failure> {
+    if !config.simulated_cloud.enabled {
+        return Ok(None);
+    }
+    let catalog = config.catalog.clone().unwrap_or_default();
+    let latencies = match config.simulated_cloud.instant {
+        true => Latencies::INSTANT,
+        false => Latencies::default(),
+    };
+    if config.store == "memory:" {
+        return Ok(Some(SimulatedCloud::in_memory(catalog, clock, latencies)));
+    }
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::failed("the simulated cloud cannot be used").why(error)
+    };
+    std::fs::create_dir_all(&config.data_dir).map_err(|error| failed(&error))?;
+    let file = config.data_dir.join(CLOUD_FILE);
+    SimulatedCloud::open(&file, catalog, clock, Some(latencies))
+        .map(Some)
+        .map_err(|error| failed(&error))
+}
+
+/// Every provider of the catalog is the simulated cloud, or none is there.
+fn clouds(config: &Config, cloud: Option<&SimulatedCloud>) -> BTreeMap<String, Arc<dyn Provider>> {
+    let Some(cloud) = cloud else { return BTreeMap::new() };
+    let cloud: Arc<dyn Provider> = Arc::new(cloud.clone());
+    let catalog = config.catalog.clone().unwrap_or_default();
+    catalog.providers.into_keys().map(|name| (name, cloud.clone())).collect()
+}
+
+fn notifier(config: &Config, clock: Clock) -> Result<Arc<WebhookNotifier>, Failure> {
+    let mut secrets = HashMap::new();
+    for adapter in config.adapters.cluster.iter().chain(&config.adapters.nodepool) {
+        let key = format!("the secret of adapter `{}`", adapter.name);
+        if let Some(secret) = adapter.secret.read(&key)? {
+            let secret = Secret::new(secret.into_bytes())
+                .map_err(|error| Failure::usage(format!("{key} cannot be used")).why(error))?;
+            secrets.insert(adapter.name.clone(), secret);
+        }
+    }
+    let allow: Result<Vec<_>, _> = config.webhooks.allow.iter().map(|text| text.parse()).collect();
+    let allow = allow.map_err(|error| Failure::usage("webhooks.allow is wrong").why(error))?;
+    let notifier = WebhookNotifier::new(secrets, allow, clock)
+        .map_err(|error| Failure::failed("webhooks cannot be sent").why(error))?;
+    Ok(Arc::new(notifier))
+}
+
+async fn authenticator(config: &Config, clock: Clock) -> Result<Authenticator, Failure> {
+    if config.auth.is_none() {
+        return Ok(Authenticator::none());
+    }
+    let tokens = match &config.auth.tokens_file {
+        Some(file) => read_tokens(file)?,
+        None => Vec::new(),
+    };
+    let issuers = config.auth.jwt.iter().map(issuer).collect();
+    Authenticator::new(tokens, issuers, clock)
+        .await
+        .map_err(|error| Failure::usage(format!("auth: {}: {}", error.field, error.message)))
+}
+
+fn issuer(of: &crate::config::Issuer) -> Issuer {
+    let jwks = match (&of.jwks_file, &of.jwks_url) {
+        (Some(file), _) => JwksSource::File(file.clone()),
+        (None, url) => JwksSource::Url(url.clone().unwrap_or_default()),
+    };
+    let claims = of.claims.clone();
+    Issuer {
+        issuer: of.issuer.clone(),
+        audience: Audience::OneOf(of.audience.clone()),
+        jwks,
+        claims: Claims {
+            subject: claims.subject,
+            teams: claims.teams,
+            role: claims.role,
+            tenant: claims.tenant,
+            adapter: claims.adapter,
+        },
+        default_role: of.default_role,
+    }
+}
+
+fn read_tokens(file: &Path) -> Result<Vec<TokenEntry>, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(format!("auth.tokens_file: cannot read {}", file.display())).why(error)
+    })?;
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
+        Failure::usage(format!("auth.tokens_file: {} cannot be understood", file.display()))
+            .why(crate::output::clean(&error.to_string()))
+            .fix("`argosy token new` prints entries for it")
+    })
+}
+
+/// On SIGHUP the tokens are read again; a file that cannot be used leaves the old ones in place.
+fn reload_tokens(
+    config: &Config,
+    authenticator: &Authenticator,
+    tasks: &mut Tasks,
+) -> Result<(), Failure> {
+    let Some(file) = config.auth.tokens_file.clone() else { return Ok(()) };
+    let authenticator = authenticator.clone();
+    let mut hangups = signal(SignalKind::hangup())
+        .map_err(|error| Failure::failed("cannot listen for SIGHUP").why(error))?;
+    tasks.start("tokens", async move {
+        while hangups.recv().await.is_some() {
+            let replaced =
+                read_tokens(&file).map_err(|failure| failure.to_string()).and_then(|tokens| {
+                    authenticator.replace_tokens(tokens).map_err(|error| error.message)
+                });
+            match replaced {
+                Ok(()) => info!(file = %file.display(), "read the tokens again"),
+                Err(cause) => error!(cause, "kept the old tokens: the new ones cannot be used"),
+            }
+        }
+        Err("no more signals")
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_put_into_an_address() {
+        let rows = [
+            ("postgres://me@db/x", "p@ss", "postgres://me:%70%40%73%73@db/x"),
+            ("postgres://me:old@db:5432/x", "a", "postgres://me:%61@db:5432/x"),
+            ("postgres://db/x", "a", "postgres://db/x"),
+        ];
+        for (url, password, expected) in rows {
+            assert_eq!(with_password(url, password), expected);
+        }
+    }
+
+    #[test]
+    fn the_default_configuration_is_what_core_says() {
+        let settings = settings(&Config::default()).unwrap();
+        assert_eq!(settings.rules, Rules::default());
+        assert_eq!(settings.window, TimeWindow::default());
+        assert_eq!(settings.adapters, argosy_core::adapter::AdapterGraph::default());
+    }
+}

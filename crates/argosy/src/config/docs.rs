@@ -1,0 +1,126 @@
+//! `docs/config.md`, printed from the structs.
+
+use super::{
+    Adapter, Adapters, Auth, Claims, Config, Issuer, Limits, Log, Retention, Secret, Section,
+    Sentinel, SimulatedCloud, Tls, Webhooks,
+};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The sections in reading order: how the key is written, and where its defaults are.
+const SECTIONS: [(&str, Section); 14] = [
+    ("", Config::SECTION),
+    ("tls", Tls::SECTION),
+    ("auth", Auth::SECTION),
+    ("auth.jwt[]", Issuer::SECTION),
+    ("auth.jwt[].claims", Claims::SECTION),
+    ("limits", Limits::SECTION),
+    ("adapters", Adapters::SECTION),
+    ("adapters.cluster[]", Adapter::SECTION),
+    ("adapters.cluster[].secret", Secret::SECTION),
+    ("webhooks", Webhooks::SECTION),
+    ("sentinel", Sentinel::SECTION),
+    ("retention", Retention::SECTION),
+    ("simulated_cloud", SimulatedCloud::SECTION),
+    ("log", Log::SECTION),
+];
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+Printed from the code by `argosy config docs`; do not edit.
+
+`argosy server` reads one YAML file (`--config FILE` or `ARGOSY_CONFIG`). A flag wins over the
+environment, the environment over the file, the file over the default. The file is strict: an unknown
+key, a key given twice or a value of the wrong form stops the server, with the line and the nearest key.
+`argosy config check FILE` checks a file; `argosy config print` shows what holds and where it comes from.
+
+Durations are a whole number and a unit: `500ms`, `10s`, `30m`, `12h`, `7d`. Secrets are references to a
+file or an environment variable, never values.
+
+| flag | environment | key |
+|---|---|---|
+| `--config` | `ARGOSY_CONFIG` | |
+";
+
+/// The whole document. `flags` are the rows of flag, environment variable and key.
+pub(crate) fn docs(flags: &[(&str, &str, &str)]) -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for (flag, variable, key) in flags {
+        let _ = writeln!(text, "| `{flag}` | `{variable}` | `{key}` |");
+    }
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    for (path, section) in &SECTIONS {
+        write_section(&mut text, path, section, &defaults_of(path, &defaults));
+    }
+    text
+}
+
+/// The defaults of a section: of an entry, if it is a list.
+fn defaults_of(path: &str, defaults: &Value) -> Value {
+    let entry = match path {
+        "" => return defaults.clone(),
+        "auth.jwt[]" => serde_json::to_value(Issuer::default()),
+        "auth.jwt[].claims" => serde_json::to_value(Claims::default()),
+        "adapters.cluster[]" => serde_json::to_value(Adapter::default()),
+        "adapters.cluster[].secret" => serde_json::to_value(Secret::default()),
+        name => return defaults.get(name).cloned().unwrap_or_default(),
+    };
+    entry.unwrap_or_default()
+}
+
+fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Value) {
+    let title = if path.is_empty() { "Top level".to_owned() } else { format!("`{path}`") };
+    let _ = writeln!(text, "\n## {title}\n\n{}\n", sentence(section.about));
+    if path == "adapters.cluster[]" {
+        text.push_str("Entries of `adapters.nodepool` have the same form.\n\n");
+    }
+    if path == "adapters.cluster[].secret" {
+        text.push_str("`store_password` has the same form.\n\n");
+    }
+    text.push_str("| key | form | default | |\n|---|---|---|---|\n");
+    for key in section.keys {
+        let default = match defaults.get(key.name) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::Object(_)) => "see below".to_owned(),
+            Some(Value::Array(list)) if list.is_empty() => "`[]`".to_owned(),
+            Some(Value::Array(list)) => list.iter().map(item).collect::<Vec<_>>().join(", "),
+            Some(Value::String(value)) if value.is_empty() => "required".to_owned(),
+            Some(Value::String(value)) => format!("`{value}`"),
+            Some(value @ (Value::Bool(_) | Value::Number(_))) => format!("`{value}`"),
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {default} | {} |",
+            key.name,
+            form(key.kind),
+            sentence(key.about)
+        );
+    }
+}
+
+/// One entry of a list: itself, or its name.
+fn item(entry: &Value) -> String {
+    let name = entry.as_str().or_else(|| entry.get("name")?.as_str());
+    format!("`{}`", name.unwrap_or_default())
+}
+
+fn sentence(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+/// The word for a type.
+fn form(kind: &str) -> &'static str {
+    match kind {
+        "String" | "Option<String>" => "text",
+        "PathBuf" | "Option<PathBuf>" => "path",
+        "usize" => "number",
+        "bool" => "true or false",
+        "Duration" => "duration",
+        "Vec<String>" => "list of text",
+        "Vec<Issuer>" | "Vec<Adapter>" => "list of sections",
+        "Secret" => "reference to a secret",
+        "Profile" | "Authorization" | "Role" | "Runner" | "LogFormat" | "LogLevel" => "word",
+        _ => "section",
+    }
+}
