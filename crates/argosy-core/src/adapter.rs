@@ -242,9 +242,8 @@ pub fn accept(
 fn our_time(of: &Resource, draft: &ReportDraft, now: Timestamp) -> Timestamp {
     let past = of.reports.get(&draft.adapter);
     let past = past.filter(|past| past.observed_generation == draft.observed_generation);
-    let next = past.and_then(|past| {
-        past.last_report_time.checked_add(SignedDuration::from_micros(1)).ok()
-    });
+    let next = past
+        .and_then(|past| past.last_report_time.checked_add(SignedDuration::from_micros(1)).ok());
     next.map_or(now, |next| next.max(now))
 }
 

@@ -74,7 +74,10 @@ fn sleeps(file: &File, code: &str) -> Vec<String> {
             let real_time = code.get(..*at).is_some_and(|before| before.ends_with("thread::"));
             let paused = around.is_some_and(|function| {
                 if function.before.contains("test") {
+                    // A test that needs real time to connect pauses it afterwards.
+                    let pauses = code.get(function.range.start..*at);
                     function.before.contains("start_paused")
+                        || pauses.is_some_and(|before| before.contains("time::pause()"))
                 } else {
                     paused_file
                 }
@@ -123,6 +126,7 @@ fn a_sleeping_test_is_found() {
     let paused = "#[tokio::test(start_paused = true)]\nasync fn a() { sleep(x).await }\n";
     check(tests, paused, 0);
     check(tests, "#[tokio::test]\nasync fn a() { tokio::time::sleep(x).await }", 1);
+    check(tests, "#[tokio::test]\nasync fn a() { tokio::time::pause(); sleep(x).await }", 0);
     check(tests, &format!("{paused}#[tokio::test]\nasync fn b() {{ sleep(x).await }}"), 1);
     check(tests, &format!("{paused}async fn step() {{ sleep(x).await }}"), 0);
     check(tests, "async fn step() { sleep(x).await }", 1);
