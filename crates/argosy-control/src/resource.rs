@@ -9,7 +9,7 @@ use argosy_core::catalog::Catalog;
 use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
-use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Tombstone};
+use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Stamp, Tombstone};
 use argosy_core::search::{Filter, Order};
 use argosy_core::status::{self, AdapterLine};
 use argosy_store::Txn;
@@ -209,7 +209,8 @@ impl Resources {
         Office::write(&mut txn, Mutation::create(resource.clone()), caller, now)?;
         txn.create(Arc::new(claim));
         if let Some(cluster) = cluster {
-            // A delete of the cluster at this moment must see the pool, or the pool the delete.
+            // A delete of the cluster must not go unseen. The other way round the sentinel helps: a
+            // delete that was decided before this and is committed after it misses the pool.
             txn.check(&*cluster.value, cluster.revision);
         }
         if let Some(key) = &write.idempotency {
@@ -397,13 +398,7 @@ impl Resources {
                 return Ok((None, answer));
             }
             let mut txn = Txn::at(now);
-            for child in view.children(before.value.id) {
-                let adapters = self.office.adapters(child.value.kind);
-                if let Some(gone) = child.value.deleted(stamp.clone(), adapters, false) {
-                    let change = Mutation::update("delete", child, Arc::new(gone));
-                    Office::write(&mut txn, change, caller, now)?;
-                }
-            }
+            delete_children(&mut txn, &self.office, view, before.value.id, &stamp, caller)?;
             Office::write(&mut txn, Mutation::update("delete", before, after), caller, now)?;
             Ok((Some(txn), answer))
         };
@@ -598,6 +593,27 @@ fn claim_of(resource: &Resource) -> NameClaim {
         name: resource.name.clone(),
         holder: resource.id,
     }
+}
+
+/// Marks for deletion what a resource owns; says whether there was anything to mark.
+pub(crate) fn delete_children(
+    txn: &mut Txn,
+    office: &Office,
+    view: &View,
+    owner: ResourceId,
+    stamp: &Stamp,
+    caller: &Caller,
+) -> Result<bool, Error> {
+    let mut marked = false;
+    for child in view.children(owner) {
+        let adapters = office.adapters(child.value.kind);
+        if let Some(gone) = child.value.deleted(stamp.clone(), adapters, false) {
+            let change = Mutation::update("delete", child, Arc::new(gone));
+            Office::write(txn, change, caller, stamp.at)?;
+            marked = true;
+        }
+    }
+    Ok(marked)
 }
 
 /// Removes a record for good: document and name go, a tombstone stays.

@@ -7,10 +7,10 @@ use crate::Error;
 use crate::loops::run::{Ended, Hands, Job};
 use crate::loops::{Beats, LEASE, RENEW_EVERY, lead};
 use crate::office::{Mutation, Office, system};
-use crate::resource::bury;
+use crate::resource::{bury, delete_children};
 use argosy_core::adapter::{AdapterName, Runner};
 use argosy_core::id::ResourceId;
-use argosy_core::resource::{Kind, Resource};
+use argosy_core::resource::{Kind, Resource, Stamp};
 use argosy_core::sentinel::{Attempts, plan};
 use argosy_store::engine::Fence;
 use argosy_store::view::{Event, View};
@@ -190,9 +190,11 @@ impl Desk {
         let now = self.office.clock.now();
         let found = self.office.store.read(|view| {
             let resource = view.resource(id)?.value.clone();
-            Some((resource, view.has_children(id)))
+            let missed = resource.deletion.is_some()
+                && view.children(id).any(|child| child.value.deletion.is_none());
+            Some((resource, view.has_children(id), missed))
         });
-        let Some((resource, children)) = found else { return self.forget(id) };
+        let Some((resource, children, missed)) = found else { return self.forget(id) };
         self.drop_outdated(&resource);
         let adapters = self.office.adapters(resource.kind);
         let none = BTreeMap::new();
@@ -203,7 +205,9 @@ impl Desk {
         for turn in plan.run {
             self.start(&resource, &turn.adapter, turn.reason, now);
         }
-        let saved = if plan.finalize {
+        let saved = if missed {
+            self.delete_missed(id).await
+        } else if plan.finalize {
             self.finalize(id).await
         } else if !plan.stalled.is_empty() {
             self.mark_stalled(&resource, &plan.stalled).await
@@ -324,6 +328,23 @@ impl Desk {
                 run.abort();
             }
         }
+    }
+
+    /// Deletes the children that the delete of their owner has missed.
+    async fn delete_missed(&self, id: ResourceId) -> Result<(), Error> {
+        let caller = system(NAME);
+        let decide = |view: &View, now: Timestamp| {
+            let owner = view.resource(id);
+            let Some(deletion) = owner.and_then(|owner| owner.value.deletion.as_ref()) else {
+                return Ok((None, ()));
+            };
+            let stamp = Stamp { at: now, by: deletion.by.clone() };
+            let mut txn = Txn::at(now);
+            txn.fence(self.hands.fence.clone());
+            let marked = delete_children(&mut txn, &self.office, view, id, &stamp, &caller)?;
+            Ok((marked.then_some(txn), ()))
+        };
+        self.office.decide(decide).await.map(|_| ())
     }
 
     /// Removes the record of a resource that is cleaned up.
