@@ -1,0 +1,183 @@
+//! Deletion: the cascade, cleanup in reverse, the tombstone, and by force.
+
+use crate::world::{Does, World, admin, cluster, cluster_named, pool, pool_named, user};
+use argosy_control::Error;
+use argosy_control::resource::{Target, Write};
+use argosy_core::resource::Kind;
+use argosy_core::status::Phase;
+use serde_json::json;
+use std::sync::atomic::Ordering;
+
+async fn ready(world: &World, pools: &[&str]) {
+    world.cluster("a").await;
+    for name in pools {
+        world.pool("a", name).await;
+        world.until_phase(pool("a", name), Phase::Ready).await;
+    }
+    world.until_phase(cluster("a"), Phase::Ready).await;
+    world.cloud().calls();
+}
+
+#[tokio::test(start_paused = true)]
+async fn h8_cleanup_goes_backwards_and_begins_when_the_pools_are_gone() {
+    let world = World::new().await;
+    ready(&world, &["p"]).await;
+    world.cloud().when("p -machines", Some(Does::Fail("Busy")));
+    let deleted = world.delete(cluster("a")).await;
+    assert_eq!(deleted.value.generation, 2);
+    assert_eq!(world.phase(cluster("a")), Some(Phase::Terminating));
+    assert_eq!(world.phase(pool("a", "p")), Some(Phase::Terminating));
+
+    world.until("three tries", |world| world.cloud().count("p -machines@2") == 3).await;
+    assert_eq!(world.cloud().count("a -infrastructure@2"), 0);
+    world.cloud().when("p -machines", None);
+    world.until_gone(cluster("a")).await;
+    let mut calls = world.cloud().calls();
+    calls.dedup();
+    assert_eq!(calls, ["p -machines@2", "a -infrastructure@2", "a -dns@2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h8_deletion_needs_no_timer() {
+    let world = World::new().await;
+    ready(&world, &["p", "q"]).await;
+    let since = world.now();
+    world.delete(cluster("a")).await;
+    let mut changes = world.store.subscribe();
+    while world.get(cluster("a")).is_some() {
+        changes.changed().await.unwrap();
+    }
+    assert!(world.now().duration_since(since).as_millis() < 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_says_so_by_id_and_by_name() {
+    let world = World::new().await;
+    ready(&world, &["p"]).await;
+    let id = world.get(cluster("a")).unwrap().id.to_string();
+    let pool_id = world.get(pool("a", "p")).unwrap().id.to_string();
+    world.delete(pool("a", "p")).await;
+    world.until_gone(pool("a", "p")).await;
+    let gone = |target: Target<'_>| match world.control.resources.get(&user(), target) {
+        Err(Error::Deleted { tombstone, .. }) => tombstone.name.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(gone(pool("a", "p")), "p");
+    assert_eq!(gone(pool("a", &pool_id)), "p");
+    assert_eq!(gone(Target { cluster: None, ..pool("a", &pool_id) }), "p");
+    world.delete(cluster("a")).await;
+    world.until_gone(cluster("a")).await;
+    assert_eq!(gone(cluster("a")), "a");
+    assert_eq!(gone(cluster(&id)), "a");
+    let patched = world.patch(&user(), cluster("a"), json!({"x": 1})).await;
+    assert!(matches!(patched, Err(Error::Deleted { .. })));
+    let again = world.control.resources.delete(&user(), cluster("a"), Write::default()).await;
+    assert!(matches!(again, Err(Error::Deleted { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_taken_until_its_holder_is_gone() {
+    let world = World::new().await;
+    ready(&world, &[]).await;
+    world.cloud().when("a -dns", Some(Does::Fail("Busy")));
+    world.delete(cluster("a")).await;
+    let taken = world.create(&user(), cluster_named("a")).await;
+    assert!(matches!(taken, Err(Error::NameTaken { deleting: true, .. })), "{taken:?}");
+    let patched = world.patch(&user(), cluster("a"), json!({"x": 1})).await;
+    assert!(matches!(patched, Err(Error::Deleting { .. })));
+    let child = world.create(&user(), pool_named("a", "late")).await;
+    assert!(matches!(child, Err(Error::Deleting { kind: Kind::Cluster, .. })));
+
+    world.cloud().when("a -dns", None);
+    world.until_gone(cluster("a")).await;
+    let second = world.cluster("a").await;
+    assert_eq!(world.get(cluster("a")).unwrap().id, second.value.id);
+    world.until_phase(cluster("a"), Phase::Ready).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleting_again_is_the_same_as_once() {
+    let world = World::new().await;
+    ready(&world, &[]).await;
+    world.cloud().when("a -dns", Some(Does::Fail("Busy")));
+    world.delete(cluster("a")).await;
+    let before = world.rig.accepted.load(Ordering::SeqCst);
+    let again = world.delete(cluster("a")).await;
+    assert_eq!(again.value.generation, 2);
+    assert_eq!(world.rig.accepted.load(Ordering::SeqCst), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h7_a_delete_during_create_ends_the_work_and_cleans_up() {
+    let world = World::new().await;
+    world.cloud().when("a infrastructure", Some(Does::Hang));
+    world.cluster("a").await;
+    world.until("it works", |world| world.cloud().count("a infrastructure@1") == 1).await;
+    world.delete(cluster("a")).await;
+    world.until_gone(cluster("a")).await;
+    assert_eq!(world.cloud().busy.load(Ordering::SeqCst), 0);
+    assert_eq!(world.cloud().count("a -infrastructure@2"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h7_force_delete_takes_the_children_and_is_written_down() {
+    let world = World::new().await;
+    ready(&world, &["p"]).await;
+    let resources = &world.control.resources;
+    let early = resources.force_delete(&admin(), cluster("a"), "hurry").await;
+    assert!(matches!(early, Err(Error::NotDeleting { .. })));
+    world.cloud().when("p -machines", Some(Does::Hang));
+    world.delete(cluster("a")).await;
+    let forbidden = resources.force_delete(&user(), cluster("a"), "mine").await;
+    assert!(matches!(forbidden, Err(Error::Forbidden(_))));
+    world.until("it works", |world| world.cloud().count("p -machines@2") == 1).await;
+
+    resources.force_delete(&admin(), cluster("a"), "the zone is lost").await.unwrap();
+    assert_eq!(world.get(cluster("a")), None);
+    world.until("its run ends", |w| w.cloud().busy.load(Ordering::SeqCst) == 0).await;
+    let log = world.control.audit.list(&admin(), None, 2).await.unwrap();
+    let log: Vec<_> = log
+        .iter()
+        .map(|entry| {
+            let record = &entry.record;
+            (record.action.as_str(), record.name.as_str(), record.reason.as_deref())
+        })
+        .collect();
+    let why = Some("the zone is lost");
+    assert_eq!(log, [("force-delete", "a", why), ("force-delete", "p", why)]);
+    assert!(matches!(
+        resources.get(&user(), cluster("a")),
+        Err(Error::Deleted { tombstone, .. }) if tombstone.forced.as_deref() == why
+    ));
+    // Both names are free.
+    world.cluster("a").await;
+    world.pool("a", "p").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_and_the_end_of_its_cluster_never_miss_each_other() {
+    let mut created_too = 0;
+    for round in 0..20 {
+        let world = World::new().await;
+        world.cluster("a").await;
+        let caller = user();
+        let delete = world.control.resources.delete(&caller, cluster("a"), Write::default());
+        let create = world.create(&caller, pool_named("a", "p"));
+        let (deleted, created) = match round % 2 {
+            0 => futures_util::future::join(delete, create).await,
+            _ => {
+                let (created, deleted) = futures_util::future::join(create, delete).await;
+                (deleted, created)
+            }
+        };
+        deleted.unwrap();
+        match created {
+            Ok(_) => created_too += 1,
+            Err(Error::Deleting { .. } | Error::ClusterNotFound { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+        world.until_gone(cluster("a")).await;
+        assert_eq!(world.store.read(|view| view.count(Kind::NodePool)), 0);
+    }
+    assert!(0 < created_too, "the interesting case came up");
+}
