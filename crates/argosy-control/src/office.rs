@@ -210,3 +210,6 @@ impl<'a> Mutation<'a> {
         Self { action, before: Some(before), after: None, reason }
     }
 }
+
+#[cfg(test)]
+mod tests;

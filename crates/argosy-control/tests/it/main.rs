@@ -1,5 +1,7 @@
 //! The services and loops on an engine in memory, in virtual time.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
+
 mod access;
 mod audit;
 mod deletion;

@@ -3,8 +3,9 @@
 use crate::world::{Does, World, cluster, cluster_named, settings, user, with_adapters};
 use argosy_control::Error;
 use argosy_core::adapter::Runner;
+use argosy_core::resource::Kind;
 use argosy_core::status::Phase;
-use argosy_store::engine::Outcome;
+use argosy_store::engine::{Outcome, Retention};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -132,4 +133,28 @@ async fn a_write_on_an_old_view_is_decided_again_on_a_new_one() {
         spec.contains_key("x") && spec.contains_key("y")
     };
     one.until("both see both", |_| is_both(&one) && is_both(&two)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_fell_behind_the_feed_loads_everything_again() {
+    let one = World::with(with_adapters(&[])).await;
+    let two = one.another(with_adapters(&[]), "two").await;
+    two.rig.deaf.store(true, Ordering::SeqCst);
+    for index in 0..20 {
+        one.cluster(&format!("c{index}")).await;
+    }
+    one.delete(cluster("c0")).await;
+    one.until_gone(cluster("c0")).await;
+    one.store.trim(&Retention { changes_kept: 1, streams: Vec::new() }).await.unwrap();
+    assert_eq!(two.get(cluster("c1")), None);
+    two.rig.deaf.store(false, Ordering::SeqCst);
+    two.until("it has caught up", |world| world.get(cluster("c19")).is_some()).await;
+    let all = |world: &World| {
+        world.store.read(|view| {
+            let all = view.resources(Kind::Cluster).map(|found| found.value.clone());
+            (view.revision(), all.collect::<Vec<_>>())
+        })
+    };
+    assert_eq!(all(&two), all(&one));
+    two.cluster("mine").await;
 }
