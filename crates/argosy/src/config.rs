@@ -18,9 +18,10 @@ pub(crate) use source::{Override, load};
 
 use crate::failure::Failure;
 use argosy_core::access::{Authorization, Role};
-use argosy_core::adapter::{AdapterGraph, AdapterSpec};
+use argosy_core::adapter::{AdapterGraph, AdapterSpec, TimeWindow};
 use argosy_core::catalog::Catalog;
 use argosy_core::resource::Kind;
+use argosy_core::sentinel::Rules;
 use argosy_server::listen;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -221,7 +222,7 @@ impl Adapter {
             name: spec.name.to_string(),
             depends_on: spec.depends_on.iter().map(ToString::to_string).collect(),
             required: spec.required,
-            deadline: Duration::from_secs(spec.deadline.as_secs()),
+            deadline: Duration::from_signed(spec.deadline),
             ..Self::default()
         };
         AdapterGraph::default().of(kind).iter().map(of).collect()
@@ -250,17 +251,17 @@ section! {
     /// When adapters are run again although nothing changed, and which clocks are believed.
     Sentinel {
         /// While the resource is not ready.
-        resync_not_ready: Duration = Duration::from_secs(10),
+        resync_not_ready: Duration = Duration::from_signed(Rules::default().resync_not_ready),
         /// When it is, to find drift.
-        resync_ready: Duration = Duration::from_secs(30 * 60),
+        resync_ready: Duration = Duration::from_signed(Rules::default().resync_ready),
         /// The first wait after a failure; each one after it is twice as long.
-        backoff_first: Duration = Duration::from_secs(1),
+        backoff_first: Duration = Duration::from_signed(Rules::default().backoff_first),
         /// The longest wait after failures.
-        backoff_max: Duration = Duration::from_secs(5 * 60),
+        backoff_max: Duration = Duration::from_signed(Rules::default().backoff_max),
         /// How old a report may be when it arrives.
-        report_past: Duration = Duration::from_secs(30 * 60),
+        report_past: Duration = Duration::from_signed(TimeWindow::default().past),
         /// How far ahead of ours a reporter's clock may be.
-        report_future: Duration = Duration::from_secs(5 * 60),
+        report_future: Duration = Duration::from_signed(TimeWindow::default().future),
     }
 }
 

@@ -30,6 +30,10 @@ impl Duration {
         Self(SignedDuration::from_millis(i64::try_from(length.as_millis()).unwrap_or(MILLIS_MAX)))
     }
 
+    pub(crate) const fn from_signed(length: SignedDuration) -> Self {
+        Self(length)
+    }
+
     pub(crate) const fn signed(self) -> SignedDuration {
         self.0
     }
