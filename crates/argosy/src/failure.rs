@@ -94,7 +94,9 @@ impl Failure {
 /// As it is printed, without colour.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
+        // Whoever pressed Ctrl-C made no error.
+        let prefix = if self.exit == Exit::Interrupted { "" } else { "error: " };
+        write!(f, "{prefix}{}", self.what)?;
         for why in &self.why {
             write!(f, "\n  why: {why}")?;
         }

@@ -86,8 +86,11 @@ impl Session {
     ) -> Failure {
         let absent = error.status() == Some(404);
         let mut failure = self.failure(error);
-        if absent && let Some(near) = self.suggestion(of, reference).await {
-            failure.fix.insert(0, format!("did you mean `{near}`?"));
+        if absent {
+            failure.fix = match self.suggestion(of, reference).await {
+                Some(near) => vec![format!("did you mean `{}`?", clean(&near))],
+                None => vec![format!("`argosy {}` shows which there are", lists(of))],
+            };
         }
         failure
     }
@@ -139,6 +142,15 @@ impl Session {
     }
 }
 
+/// The command that lists a collection.
+fn lists(of: Collection<'_>) -> String {
+    match of {
+        Collection::Clusters => "cluster list".to_owned(),
+        Collection::NodePools(cluster) => format!("nodepool list -c {}", clean(cluster)),
+        Collection::AllNodePools => "nodepool list".to_owned(),
+    }
+}
+
 /// Asks a question that only `y` or `yes` agrees to; without a terminal that is a refusal.
 pub(crate) fn confirm(screen: &Screen, question: &str, yes: bool) -> Result<(), Failure> {
     if yes {
@@ -178,7 +190,9 @@ fn refused(problem: &Problem, target: &Target) -> Failure {
             failure = failure.why(format!("{}: {message}", clean(&field.field)));
         }
     }
-    if let Some(hint) = &problem.hint {
+    // The hints about fields and credentials speak of requests; here there are flags and contexts.
+    let ours = problem.status == 401 || !problem.errors.is_empty();
+    if let Some(hint) = problem.hint.as_ref().filter(|_| !ours) {
         failure = failure.fix(clean(hint));
     }
     if problem.status == 401 {

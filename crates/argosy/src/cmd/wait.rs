@@ -128,7 +128,7 @@ pub(super) async fn until(
     let outcome = tokio::select! {
         biased;
         _ = tokio::signal::ctrl_c() => {
-            lanes.clear();
+            lanes.close();
             return Err(detached(noun, &reference, goal));
         }
         outcome = tokio::time::timeout(
@@ -136,7 +136,7 @@ pub(super) async fn until(
             watch(session, noun, name, goal, fail_fast, &mut lanes),
         ) => outcome,
     };
-    lanes.clear();
+    lanes.close();
     let last = lanes.last();
     match outcome {
         Ok(Ok(())) => {

@@ -12,6 +12,11 @@ fn a_failure_says_what_why_and_how_to_fix() {
 }
 
 #[test]
+fn an_interruption_is_not_an_error() {
+    assert_eq!(Failure::new(Exit::Interrupted, "interrupted").to_string(), "interrupted");
+}
+
+#[test]
 fn every_exit_code_is_listed_once() {
     let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| exit.code()).collect();
     assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 64, 130]);

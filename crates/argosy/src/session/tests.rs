@@ -41,7 +41,7 @@ fn a_problem_is_told_as_what_why_and_fix() {
     let problem = Problem {
         status: 400,
         detail: "region is wrong (and 1 more)".to_owned(),
-        hint: Some("Correct the fields.".to_owned()),
+        hint: Some("Correct the fields named in `errors`.".to_owned()),
         trace_id: "r-1".to_owned(),
         errors: vec![field("spec.region", "region is wrong"), field("name", "\u{1b}[2Jtoo long")],
         ..Problem::default()
@@ -49,8 +49,20 @@ fn a_problem_is_told_as_what_why_and_fix() {
     assert_eq!(
         refused(&problem, &target(None)).to_string(),
         "error: region is wrong (and 1 more)\n  why: spec.region: region is wrong\n  \
-         why: name: [2Jtoo long\n  fix: Correct the fields.\n  request id: r-1"
+         why: name: [2Jtoo long\n  request id: r-1"
     );
+}
+
+#[test]
+fn a_hint_is_passed_on() {
+    let problem = Problem {
+        status: 409,
+        detail: "it is taken".to_owned(),
+        hint: Some("Choose another name.".to_owned()),
+        ..Problem::default()
+    };
+    let failure = refused(&problem, &target(None));
+    assert_eq!(failure.to_string(), "error: it is taken\n  fix: Choose another name.");
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn resource(kind: &str, conditions: &[(&str, &str, &str)]) -> Resource {
 
 #[test]
 fn the_adapter_that_failed_says_why() {
-    let rows: [(&[(&str, &str, &str)], &str); 6] = [
+    type Row<'a> = (&'a [(&'a str, &'a str, &'a str)], &'a str);
+    let rows: [Row<'_>; 6] = [
         (&[], ""),
         (&[("Reconciled", "True", "fine")], ""),
         (&[("Reconciled", "False", "waiting")], "waiting"),

@@ -114,7 +114,11 @@ pub(crate) async fn serve(
     // Requests finish before the store goes.
     let _ = stop.send(true);
     if outcome.is_ok() {
-        http.await.map_err(|error| Failure::failed("the listener died").why(error))?;
+        tokio::select! {
+            ended = http => ended.map_err(|e| Failure::failed("the listener died").why(e))?,
+            // Whoever asks twice does not want to wait for slow clients.
+            () = asked_to_stop() => {}
+        }
         info!("stopped");
     }
     outcome

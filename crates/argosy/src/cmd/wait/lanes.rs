@@ -82,13 +82,22 @@ impl Lanes {
         self.last = Some(list.clone());
     }
 
-    /// Takes the bars away; what comes next is an ordinary line.
-    pub(super) fn clear(&self) {
-        for lane in self.lanes.values() {
-            lane.bar.disable_steady_tick();
+    /// Takes the bars away, and leaves a line for each adapter in their place.
+    pub(super) fn close(&mut self) {
+        if self.bars.is_hidden() {
+            return;
         }
-        // A terminal that is gone needs no clearing.
-        let _ = self.bars.clear();
+        let lanes = std::mem::take(&mut self.lanes);
+        for lane in lanes.values() {
+            lane.bar.finish_and_clear();
+        }
+        let order = self.last.iter().flat_map(|list| list.statuses.iter().flatten());
+        for line in order {
+            if let Some(Lane { shown: (phase, message), .. }) = lanes.get(&line.adapter_name) {
+                let word = self.screen.paint(&format!("{phase:<9}"), Paint::of_state(phase));
+                note(&format!("{:<16} {word} {message}", clean(&line.adapter_name)));
+            }
+        }
     }
 }
 
