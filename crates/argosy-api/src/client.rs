@@ -499,7 +499,7 @@ fn parse(block: &str) -> Option<(Option<u64>, WatchEvent)> {
             .map(str::trim)
     };
     let data: Vec<&str> = field("data").collect();
-    let id = field("id").last().and_then(|id| id.parse().ok());
+    let id = field("id").next_back().and_then(|id| id.parse().ok());
     Some((id, serde_json::from_str(&data.join("\n")).ok()?))
 }
 

@@ -44,6 +44,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use query::Query;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -380,17 +381,13 @@ impl Ask {
     }
 
     /// The body as a JSON object.
-    fn object(&self) -> Result<serde_json::Map<String, serde_json::Value>, Fault> {
-        match body::read_json(&self.body)? {
-            serde_json::Value::Object(object) => Ok(object),
-            other => Err(Fault::new(
-                &error::MALFORMED,
-                format!(
-                    "the request body must be a JSON object, not {}",
-                    member::type_name(&other)
-                ),
-            )),
-        }
+    fn object(&self) -> Result<Map<String, Value>, Fault> {
+        let mut body = body::read_json(&self.body)?;
+        let kind = member::type_name(&body);
+        body.as_object_mut().map(std::mem::take).ok_or_else(|| {
+            let detail = format!("the request body must be a JSON object, not {kind}");
+            Fault::new(&error::MALFORMED, detail)
+        })
     }
 }
 

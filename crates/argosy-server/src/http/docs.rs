@@ -127,7 +127,7 @@ fn operation(route: &Route) -> String {
             link("Problem")
         );
     }
-    let _ = write!(html, "</table>{}</article>\n", example(route));
+    let _ = writeln!(html, "</table>{}</article>", example(route));
     html
 }
 

@@ -1,0 +1,13 @@
+//! The API through its router, on the in-memory engine: what is answered, and to whom.
+
+#[cfg(test)]
+mod world;
+
+#[cfg(test)]
+mod answers;
+
+#[cfg(test)]
+mod walk;
+
+#[cfg(test)]
+mod watch;
