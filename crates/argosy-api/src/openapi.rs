@@ -54,6 +54,8 @@ fn operation(route: &Route) -> Value {
         let response = json!({ "$ref": "#/components/responses/Problem" });
         responses.entry(status.to_string()).or_insert(response);
     }
+    // Said by the listener, before there is a request to speak of.
+    responses.insert("431".to_owned(), json!({ "description": "Path or headers are too long." }));
     let mut operation = json!({
         "operationId": route.id,
         "tags": [route.tag],
@@ -200,6 +202,34 @@ fn refine(schemas: &mut Value) {
         })
         .collect();
     set_at(schemas, "/StatusReport/properties/conditions", "allOf", json!(mandatory));
+
+    // What a GET shows depends on `fields`.
+    let view = json!({
+        "description": "A resource, or what `fields` left of it.",
+        "anyOf": [
+            { "$ref": "#/components/schemas/Resource" },
+            { "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } },
+        ],
+    });
+    set(schemas, "ResourceView", view);
+    let item = json!({ "$ref": "#/components/schemas/ResourceView" });
+    set_at(schemas, "/ResourceList/properties/items", "items", item);
+    let event = json!({
+        "description": "One event of a watch. `id` is where to go on; it comes only when everything \
+                        up to it was told.",
+        "type": "object",
+        "properties": {
+            "event": { "$ref": "#/components/schemas/WatchKind" },
+            "id": { "type": "string", "pattern": "^[0-9]+$" },
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": { "$ref": "#/components/schemas/WatchEvent" },
+            },
+            "retry": { "type": "integer" },
+        },
+    });
+    set(schemas, "ServerSentEvent", event);
 
     let create = schemas.pointer("/ResourceCreate").cloned().unwrap_or_default();
     for (name, kind) in [("ClusterCreate", "Cluster"), ("NodePoolCreate", "NodePool")] {

@@ -237,8 +237,10 @@ impl Scope {
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const RESOURCE: &[(&str, Option<&str>)] = &[(JSON, Some("Resource"))];
-const WATCHED: &[(&str, Option<&str>)] = &[(JSON, Some("Resource")), (EVENTS, None)];
-const LISTED: &[(&str, Option<&str>)] = &[(JSON, Some("ResourceList")), (EVENTS, None)];
+const WATCHED: &[(&str, Option<&str>)] =
+    &[(JSON, Some("ResourceView")), (EVENTS, Some("ServerSentEvent"))];
+const LISTED: &[(&str, Option<&str>)] =
+    &[(JSON, Some("ResourceList")), (EVENTS, Some("ServerSentEvent"))];
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 fn resources(scope: Scope) -> Vec<Route> {
@@ -663,14 +665,19 @@ fn watch_parameters() -> Vec<Parameter> {
         query(
             "resource_version",
             "With `watch`: go on after this revision instead of beginning with what is there.",
-            json!({ "type": "integer", "minimum": 0 }),
+            revision(),
         ),
         header(
             "Last-Event-ID",
             "The same, as browsers send it when they connect again.",
-            json!({ "type": "integer", "minimum": 0 }),
+            revision(),
         ),
     ]
+}
+
+/// A number that counts commits or records.
+fn revision() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX })
 }
 
 fn page() -> Parameter {
@@ -690,11 +697,7 @@ fn size() -> Parameter {
 }
 
 fn before() -> Parameter {
-    query(
-        "before",
-        "Go on before this sequence number.",
-        json!({ "type": "integer", "minimum": 0 }),
-    )
+    query("before", "Go on before this sequence number.", revision())
 }
 
 fn limit() -> Parameter {

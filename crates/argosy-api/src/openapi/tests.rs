@@ -33,6 +33,7 @@ fn every_refinement_found_its_place() {
         "/components/schemas/ClusterCreate/properties/labels/maxProperties",
         "/components/schemas/ClusterCreate/properties/kind/enum",
         "/components/schemas/NodePoolCreate/properties/spec/properties/nodeCount/minimum",
+        "/components/schemas/ResourceList/properties/items/items/$ref",
         "/components/schemas/Problem/properties/code/enum",
         "/components/schemas/StatusReport/properties/conditions/allOf",
     ];

@@ -116,7 +116,13 @@ fn check(parameter: &Parameter, value: &str) -> Result<(), FieldError> {
             if bound("minLength").is_some() && value.is_empty() {
                 return complain(Constraint::MinLength, format!("{name} must not be empty"));
             }
-            Ok(())
+            match bound("maxLength") {
+                Some(max) if max < value.chars().count() as u64 => complain(
+                    Constraint::MaxLength,
+                    format!("{name} is too long; at most {max} characters are allowed"),
+                ),
+                _ => Ok(()),
+            }
         }
     }
 }

@@ -132,7 +132,10 @@ async fn bad_input_names_the_field() {
             &list("watch=true&resource_version=x"),
             "",
             400,
-            says("Invalid resource_version 'x'. Must be an integer of at least 0"),
+            says(
+                "Invalid resource_version 'x'. Must be an integer between 0 and \
+                 18446744073709551615",
+            ),
         ),
     ];
     check(&world, &rows).await;

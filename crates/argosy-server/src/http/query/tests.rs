@@ -43,6 +43,11 @@ fn what_is_not_known_is_refused_by_name() {
         ("page=0&size=0", "Invalid page '0'. Must be an integer between 1 and 100000 (and 1 more)"),
         ("kind=Node", "Invalid kind value 'Node'. Supported values: Cluster, NodePool"),
     ];
+    let long = format!("search={}", "x".repeat(4097));
+    assert_eq!(
+        parse(&long).unwrap_err(),
+        "search is too long; at most 4096 characters are allowed"
+    );
     for (text, sentence) in rows {
         assert_eq!(parse(text).unwrap_err(), sentence, "{text}");
     }
