@@ -5,7 +5,7 @@
 
 use super::resource::Noun;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{Format, print};
 use crate::session::Session;
 use crate::view::{self, ClusterNames};
 use argosy_api::client::{ClientError, Collection};
@@ -92,6 +92,8 @@ pub(super) async fn all(
 struct Shown<'a> {
     session: &'a Session,
     noun: &'a Noun,
+    /// A table in place; otherwise lines of JSON.
+    live: bool,
     items: BTreeMap<String, Resource>,
     /// The uids in the order of the first list, then as they came.
     order: Vec<String>,
@@ -103,6 +105,7 @@ impl<'a> Shown<'a> {
         Self {
             session,
             noun,
+            live: session.screen.live && matches!(session.format, Format::Table | Format::Wide),
             items: BTreeMap::new(),
             order: Vec::new(),
             clusters: ClusterNames::new(),
@@ -123,7 +126,7 @@ impl<'a> Shown<'a> {
         loop {
             tokio::select! {
                 event = &mut next => return event,
-                () = tokio::time::sleep(REDRAW), if self.session.screen.live => self.paint(),
+                () = tokio::time::sleep(REDRAW), if self.live => self.paint(),
             }
         }
     }
@@ -182,7 +185,7 @@ impl<'a> Shown<'a> {
 
     /// One event as a line of JSON, for a pipe.
     fn line(&self, kind: WatchKind, revision: u64, item: &Resource) {
-        if !self.session.screen.live {
+        if !self.live {
             let event = WatchEvent { kind, revision, object: Some(view::to_value(item)) };
             let line = crate::output::line(&view::to_value(&event));
             print(&line);
@@ -191,7 +194,7 @@ impl<'a> Shown<'a> {
 
     /// The table with everything in it, for a terminal.
     async fn draw(&mut self) {
-        if !self.session.screen.live {
+        if !self.live {
             return;
         }
         let unknown = |item: &Resource| {

@@ -66,11 +66,7 @@ pub(crate) async fn serve(
     let (stop, stopping) = watch::channel(false);
     let app = Server {
         control,
-        profile: match config.profile {
-            Profile::Full => argosy_server::profile::Profile::Full,
-            Profile::Mvp => argosy_server::profile::Profile::Mvp,
-            Profile::Upstream => argosy_server::profile::Profile::Upstream,
-        },
+        profile: profile(config.profile),
         authenticator,
         metrics: metrics.clone(),
         mounts: cloud
@@ -81,20 +77,14 @@ pub(crate) async fn serve(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build_time: option_env!("ARGOSY_BUILD_TIME").unwrap_or_default().to_owned(),
     };
-    let limits = listen::Limits {
-        connections_max: config.limits.connections,
-        head_max: config.limits.head_time.std(),
-        idle_max: config.limits.idle_time.std(),
-        drain_max: config.limits.shutdown_time.std(),
-        ..listen::Limits::default()
-    };
     let tls = match (&config.tls.cert_file, &config.tls.key_file) {
         (Some(cert), Some(key)) => Some(listen::tls(cert, key).map_err(|error| {
             Failure::usage("tls: the certificate or the key cannot be used").why(error)
         })?),
         (Some(_), None) | (None, Some(_)) | (None, None) => None,
     };
-    let mut http = pin!(listen::serve(listener, tls, app.router(), limits, metrics, stopping));
+    let mut http =
+        pin!(listen::serve(listener, tls, app.router(), limits(config), metrics, stopping));
 
     let outcome = tokio::select! {
         ended = &mut http => return Err(match ended {
@@ -122,6 +112,24 @@ pub(crate) async fn serve(
         info!("stopped");
     }
     outcome
+}
+
+fn profile(of: Profile) -> argosy_server::profile::Profile {
+    match of {
+        Profile::Full => argosy_server::profile::Profile::Full,
+        Profile::Mvp => argosy_server::profile::Profile::Mvp,
+        Profile::Upstream => argosy_server::profile::Profile::Upstream,
+    }
+}
+
+fn limits(config: &Config) -> listen::Limits {
+    listen::Limits {
+        connections_max: config.limits.connections,
+        head_max: config.limits.head_time.std(),
+        idle_max: config.limits.idle_time.std(),
+        drain_max: config.limits.shutdown_time.std(),
+        ..listen::Limits::default()
+    }
 }
 
 /// Returns on SIGTERM or SIGINT.
