@@ -12,6 +12,8 @@ mod config;
 
 mod context;
 
+mod doctor;
+
 mod follow;
 
 mod pages;
@@ -76,6 +78,7 @@ enum Command {
     Wait(Client<wait::Wait>),
     Audit(Client<audit::Verb>),
     Cloud(Client<cloud::Verb>),
+    Doctor(Client<doctor::Doctor>),
     Context(context::Verb),
     Token(token::Verb),
     Up(up::Up),
@@ -114,6 +117,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Wait(c) => client(c, screen, wait::wait),
         Command::Audit(c) => client(c, screen, audit::run),
         Command::Cloud(c) => client(c, screen, cloud::run),
+        Command::Doctor(c) => client(c, screen, doctor::run),
         Command::Context(verb) => context::run(verb, screen),
         Command::Token(verb) => token::run(&verb),
         Command::Up(up) => up::run(&up, screen),

@@ -110,6 +110,7 @@ fn an_unreachable_server_is_7() {
         &[
             ("cluster list --server http://127.0.0.1:1", 7, "fix: start one here with `argosy up`"),
             ("cluster get a --server http://127.0.0.1:1", 7, "cannot reach the server"),
+            ("doctor --server http://127.0.0.1:1", 7, "FAIL server"),
             ("audit verify --server http://127.0.0.1:1", 7, "cannot reach the server"),
             ("cluster delete a --yes --server http://127.0.0.1:1", 7, "cannot reach the server"),
         ],
