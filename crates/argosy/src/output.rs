@@ -236,26 +236,36 @@ pub(crate) fn span(length: SignedDuration) -> String {
 
 /// A value as pretty JSON, or as YAML, with a line end.
 pub(crate) fn document(value: &Value, yaml: bool) -> String {
-    if yaml {
-        return match serde_saphyr::to_string(value) {
-            Ok(text) => text,
-            Err(error) => format!("# cannot be written as YAML: {error}\n"),
-        };
+    let pretty = || serde_json::to_string_pretty(value).unwrap_or_default();
+    if !yaml {
+        return escape(&pretty(), false);
     }
-    escape(&serde_json::to_string_pretty(value).unwrap_or_default())
+    match serde_saphyr::to_string(value) {
+        Ok(text) if text.chars().all(harmless) => text,
+        // JSON is YAML too, and there every mark can be escaped.
+        Ok(_) | Err(_) => escape(&pretty(), true),
+    }
 }
 
 /// A value as one line of JSON.
 pub(crate) fn line(value: &Value) -> String {
-    escape(&value.to_string())
+    escape(&value.to_string(), false)
+}
+
+/// Whether no terminal acts on a character.
+fn harmless(c: char) -> bool {
+    c == '\n' || clean(c.encode_utf8(&mut [0; 4])).starts_with(c)
 }
 
 /// JSON that is the same JSON, but on whose text no terminal acts.
-fn escape(text: &str) -> String {
+fn escape(text: &str, yaml: bool) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        if c == '\n' || (!c.is_control() && clean(c.encode_utf8(&mut [0; 4])).starts_with(c)) {
+        if harmless(c) {
             out.push(c);
+        } else if yaml {
+            // YAML knows no pairs of surrogates.
+            out.push_str(&format!("\\U{:08x}", u32::from(c)));
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 out.push_str(&format!("\\u{unit:04x}"));
