@@ -24,8 +24,9 @@ const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// ones the connection is dead, even if nobody said so.
 const SILENCE_MAX: Duration = Duration::from_secs(50);
 
-/// The longest wait before a watch connects again.
-const RECONNECT_MAX: Duration = Duration::from_secs(10);
+/// The longest wait before a watch connects again. People watch a server restart; a longer wait would
+/// look like a dead command, and a client a second is no load.
+const RECONNECT_MAX: Duration = Duration::from_secs(2);
 
 /// The longest event a watch reads: a resource can be as large as a request body, and JSON may
 /// escape it.

@@ -10,7 +10,7 @@ mod schema;
 mod wal;
 mod worker;
 
-pub use backup::restore;
+pub use backup::{backup, restore};
 
 use crate::engine::{
     Changes, Commit, Document, Engine, Entry, EntryQuery, Error, Key, Lease, Outcome, Retention,
@@ -142,6 +142,12 @@ fn lock(dir: &Path) -> Result<File, Error> {
     let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
     written.map_err(|error| unusable(&path, &error))?;
     Ok(file)
+}
+
+/// Whether some process has the directory's store open.
+fn is_locked(dir: &Path) -> bool {
+    let held = File::open(dir.join("LOCK")).map(|file| file.try_lock());
+    matches!(held, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// Makes created and renamed names in a directory durable.

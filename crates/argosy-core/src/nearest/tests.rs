@@ -11,6 +11,7 @@ fn a_slip_finds_its_word() {
     check("us-esat1", &regions, Some("us-east1"));
     check("us-east-1", &regions, Some("us-east1"));
     check("europe-west", &regions, Some("europe-west1"));
+    check("atlsa", &["atlas"], Some("atlas"));
     check("nam", &["kind", "name"], Some("name"));
     check("größe", &["große"], Some("große"));
 }

@@ -1,30 +1,33 @@
 //! Copies the store while it runs, and puts a copy back.
 
 use super::fault::Fault;
-use super::{DATABASE_FILE, Embedded, beside, lock, rows, schema, sync_dir, unusable};
+use super::{DATABASE_FILE, Embedded, beside, is_locked, lock, rows, schema, sync_dir, unusable};
 use crate::engine::Error;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
 use std::path::Path;
 
-impl Embedded {
-    /// Writes a copy of the store, as it is at one moment, to the file `to`, which must not exist.
-    /// Reads and writes go on meanwhile. When it returns the copy is on the disk and was verified.
-    pub async fn backup(&self, to: &Path) -> Result<(), Error> {
-        let (from, to) = (self.database.clone(), to.to_path_buf());
-        tokio::task::spawn_blocking(move || backup(&from, &to))
-            .await
-            .map_err(|error| Error::Unavailable(format!("the backup was interrupted: {error}")))?
-    }
-}
-
-fn backup(from: &Path, to: &Path) -> Result<(), Error> {
+/// Writes a copy of the store in `dir`, as it is at one moment, to the file `to`, which must not
+/// exist. The process that has the store open goes on reading and writing. When this returns the
+/// copy is on the disk and was verified. Blocks.
+///
+/// # Errors
+/// `Refused` if the store is damaged, or newer than this build.
+pub fn backup(dir: &Path, to: &Path) -> Result<(), Error> {
     if to.exists() {
         return Err(Error::Refused(format!(
             "{} exists; choose another name for the backup",
             to.display()
         )));
     }
+    // A store that nobody has open may be damaged, and nobody knows: the checks of opening it come
+    // first. One that is open has passed them.
+    let _checked = match Embedded::open(dir) {
+        Ok(closed) => Some(closed),
+        Err(Error::Refused(_)) if is_locked(dir) => None,
+        Err(error) => return Err(error),
+    };
+    let from = &dir.join(DATABASE_FILE);
     let part = beside(to, ".part");
     remove(&part)?;
     let copy = || -> Result<(), Fault> {

@@ -3,15 +3,15 @@
 use crate::failure::{Exit, Failure};
 use crate::output::{Screen, note};
 use crate::session::confirm;
-use argosy_store::embedded::{DATABASE_FILE, Embedded, restore as put_back};
+use argosy_store::embedded::{DATABASE_FILE, backup as copy, restore as put_back};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Write the embedded store to one file.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The server must not be running: one process at a time may use a data directory. A PostgreSQL store is
-backed up with PostgreSQL's own tools.
+The server may be running: the backup is one moment of its store, and was verified when the command
+returns. A PostgreSQL store is backed up with PostgreSQL's own tools.
 
 Examples:
   argosy backup --data-dir /var/lib/argosy --to argosy-2026-11-15.db")]
@@ -68,14 +68,7 @@ pub(super) fn backup(args: &Backup) -> Result<Exit, Failure> {
         )
         .fix("name the server's data directory with --data-dir"));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed("cannot start").why(error))?;
-    let engine = Embedded::open(&args.data_dir).map_err(|error| {
-        Failure::failed(format!("the store in {} cannot be opened", args.data_dir.display()))
-            .why(error)
-            .fix("stop the server first; start it again when the backup is written")
-    })?;
-    runtime.block_on(engine.backup(&args.to)).map_err(|error| {
+    copy(&args.data_dir, &args.to).map_err(|error| {
         Failure::failed(format!("cannot write the backup to {}", args.to.display())).why(error)
     })?;
     note(&format!("{} holds the store of {}", args.to.display(), args.data_dir.display()));

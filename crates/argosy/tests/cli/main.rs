@@ -207,14 +207,15 @@ fn completions_and_man_pages_come_from_the_commands() {
 }
 
 #[test]
-fn a_store_is_backed_up_and_restored_while_nobody_uses_it() {
+fn a_store_is_backed_up_while_it_is_used_and_restored_while_it_is_not() {
     let home = Home::new("backup");
     let store = Embedded::open(&home.0.join("data")).unwrap();
     check(
         &home,
         &[
             ("backup --data-dir nowhere --to b.db", 3, "there is no store in nowhere"),
-            ("backup --data-dir data --to b.db", 1, "stop the server first"),
+            ("backup --data-dir data --to a.db", 0, "a.db holds the store of data"),
+            ("restore --from a.db --data-dir data --force --yes", 1, "is in use by another argosy"),
             ("restore --from missing.db --data-dir new", 1, "missing.db cannot be restored"),
         ],
     );
