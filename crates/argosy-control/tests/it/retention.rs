@@ -14,8 +14,11 @@ fn hours(count: u64) -> Duration {
 
 #[tokio::test(start_paused = true)]
 async fn tombstones_and_keys_go_in_time_and_nothing_else_does() {
-    let settings =
-        Settings { idempotency_kept: SignedDuration::from_hours(48), ..with_adapters(&[]) };
+    let settings = Settings {
+        tombstones_kept: SignedDuration::from_hours(1),
+        idempotency_kept: SignedDuration::from_hours(2),
+        ..with_adapters(&[])
+    };
     let world = World::with(settings).await;
     let key = Idempotency { key: "k".to_owned(), digest: "d".to_owned() };
     let write = Write { idempotency: Some(key), ..Write::default() };
@@ -30,20 +33,21 @@ async fn tombstones_and_keys_go_in_time_and_nothing_else_does() {
             (view.count(Kind::Cluster), view.tombstone(gone).is_some(), keys)
         })
     };
-    tokio::time::sleep(hours(24) - Duration::from_secs(120)).await;
+    tokio::time::sleep(hours(1) - Duration::from_secs(120)).await;
     assert_eq!(left(&world), (1, true, 1));
     tokio::time::sleep(Duration::from_secs(240)).await;
     assert_eq!(left(&world), (1, false, 1));
     let missing = world.control.resources.get(&user(), cluster("gone"));
     assert!(matches!(missing, Err(Error::NotFound { .. })));
-    tokio::time::sleep(hours(24)).await;
+    tokio::time::sleep(hours(1)).await;
     assert_eq!(left(&world), (1, false, 0));
     assert!(world.get(cluster("kept")).is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn more_than_one_commits_worth_goes_at_once() {
-    let world = World::with(with_adapters(&[])).await;
+    let kept = SignedDuration::from_hours(1);
+    let world = World::with(Settings { idempotency_kept: kept, ..with_adapters(&[]) }).await;
     for index in 0..1200 {
         let key = Idempotency { key: format!("k{index}"), digest: "d".to_owned() };
         let write = Write { idempotency: Some(key), ..Write::default() };
@@ -51,7 +55,7 @@ async fn more_than_one_commits_worth_goes_at_once() {
         world.control.resources.create(&user(), creation, write).await.unwrap();
     }
     let keys = || world.store.read(|v| v.idempotency_keys_expired(jiff::Timestamp::MAX).len());
-    tokio::time::sleep(hours(24) - Duration::from_secs(5)).await;
+    tokio::time::sleep(hours(1) - Duration::from_secs(5)).await;
     assert_eq!(keys(), 1200);
     tokio::time::sleep(Duration::from_secs(70)).await;
     assert_eq!(keys(), 0);
