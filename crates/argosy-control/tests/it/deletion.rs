@@ -1,8 +1,8 @@
 //! Deletion: the cascade, cleanup in reverse, the tombstone, and by force.
 
-use crate::world::{Does, World, admin, cluster, cluster_named, pool, pool_named, user};
+use crate::world::{Does, World, admin, cluster, cluster_named, object, pool, pool_named, user};
 use argosy_control::Error;
-use argosy_control::resource::{Target, Write};
+use argosy_control::resource::{Creation, Target, Write};
 use argosy_core::resource::Kind;
 use argosy_core::status::Phase;
 use serde_json::json;
@@ -180,4 +180,31 @@ async fn a_pool_and_the_end_of_its_cluster_never_miss_each_other() {
         assert_eq!(world.store.read(|view| view.count(Kind::NodePool)), 0);
     }
     assert!(0 < created_too, "the interesting case came up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn i2_gone_means_confirmed_gone_by_the_cloud_that_has_it() {
+    let world = World::new().await;
+    let elsewhere = json!({"provider": "aws", "region": "us-east-1"});
+    // Nothing was ever made for the first: no such cloud is configured.
+    let never = Creation { spec: object(elsewhere.clone()), ..cluster_named("never") };
+    world.create(&user(), never).await.unwrap();
+    let refused = |world: &World, name: &str, kind: &str| {
+        let condition = world.condition(cluster(name), kind);
+        condition.is_some_and(|condition| condition.reason == "ProviderNotConfigured")
+    };
+    let kind = "ValidationSuccessful";
+    world.until("it says so", |world| refused(world, "never", kind)).await;
+    world.delete(cluster("never")).await;
+    world.until_gone(cluster("never")).await;
+
+    // The second has infrastructure that nobody can reach any more.
+    ready(&world, &[]).await;
+    world.patch(&user(), cluster("a"), elsewhere).await.unwrap();
+    world.delete(cluster("a")).await;
+    let kind = "InfrastructureSuccessful";
+    world.until("it says so", |world| refused(world, "a", kind)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    assert_eq!(world.phase(cluster("a")), Some(Phase::Terminating));
+    world.control.resources.force_delete(&admin(), cluster("a"), "paid for").await.unwrap();
 }
