@@ -4,7 +4,7 @@ use crate::audit::{AuditList, AuditVerification, Catalog, ServiceInfo};
 use crate::error::{CODES, Problem};
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
 use crate::resource::{WatchEvent, WatchKind};
-use crate::route::{Access, Parameter, Place, ROUTES, Route};
+use crate::route::{Access, Operation, Parameter, Place, ROUTES, Route, Scope};
 use crate::status::{AdapterStatus, StatusHistory, StatusList, StatusReport};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -48,6 +48,9 @@ fn operation(route: &Route) -> Value {
                 .collect::<Map<_, _>>();
             set(&mut response, "content", Value::Object(content));
         }
+        if let (Operation::Create(scope), 201) = (route.operation, answer.status) {
+            set(&mut response, "links", links(scope));
+        }
         responses.insert(answer.status.to_string(), response);
     }
     for status in route.errors() {
@@ -79,6 +82,29 @@ fn operation(route: &Route) -> Value {
         set(&mut operation, "security", json!([{ "bearer": [] }, {}]));
     }
     operation
+}
+
+/// What can be done with a resource that was just created, by operation.
+fn links(created: Scope) -> Value {
+    let item = format!("{{{}}}", created.item());
+    let parameters = match created {
+        Scope::Clusters => json!({ "cluster_id": "$response.body#/id" }),
+        Scope::ClusterNodePools => json!({
+            "cluster_id": "$response.body#/cluster_id",
+            "nodepool_id": "$response.body#/uid",
+        }),
+        Scope::NodePools => json!({ "nodepool_id": "$response.body#/uid" }),
+    };
+    ROUTES
+        .iter()
+        .filter(|route| route.path.starts_with(&created.path()) && route.path.contains(&item))
+        .filter(|route| created != Scope::Clusters || !route.path.contains("{nodepool_id}"))
+        .map(|route| {
+            let link = json!({ "operationId": route.id, "parameters": parameters });
+            (route.id.clone(), link)
+        })
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn media_type(media: &str, schema: Option<&str>) -> Value {
