@@ -1,0 +1,363 @@
+//! A real `argosy server` per test: the program as it is shipped, its own data, a free port.
+//!
+//! What a newcomer gets wrong: a server ends with its `Server`, also when the test panics, so keep the
+//! value alive for as long as the test needs the process.
+
+pub(crate) mod api;
+pub(crate) mod cloud;
+pub(crate) mod command;
+
+pub(crate) use api::{Api, Reply, subset};
+pub(crate) use command::{Ran, argosy};
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_argosy");
+
+/// How long anything may take before a test gives up. Generous: it is only reached by what is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks again until there is an answer; the only way to poll. `what` is named when time is up.
+pub(crate) async fn await_until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let asking = async {
+        loop {
+            if let Some(found) = condition().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(15)).await;
+        }
+    };
+    match tokio::time::timeout(PATIENCE, asking).await {
+        Ok(found) => found,
+        Err(_) => panic!("it did not happen in {} s: {what}", PATIENCE.as_secs()),
+    }
+}
+
+/// Where a server keeps what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    Embedded,
+    Postgres,
+}
+
+/// The dialect of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    Full,
+    Mvp,
+    Upstream,
+}
+
+impl Profile {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Mvp => "mvp",
+            Self::Upstream => "upstream",
+        }
+    }
+
+    /// The phase in the answer to a create.
+    pub(crate) const fn first_phase(self) -> &'static str {
+        match self {
+            Self::Full | Self::Upstream => "Pending",
+            Self::Mvp => "Not Ready",
+        }
+    }
+
+    /// The phase while a resource is being deleted.
+    pub(crate) const fn last_phase(self) -> &'static str {
+        match self {
+            Self::Full | Self::Upstream => "Terminating",
+            Self::Mvp => "Not Ready",
+        }
+    }
+}
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    engine: Engine,
+    profile: Profile,
+    config: String,
+    files: Vec<(String, String)>,
+    flags: Vec<String>,
+    token: Option<String>,
+}
+
+impl Setup {
+    /// A server with an instant simulated cloud that repeats failed work quickly.
+    pub(crate) fn new(engine: Engine, profile: Profile) -> Self {
+        Self {
+            engine,
+            profile,
+            config: "sentinel: { backoff_first: 50ms, backoff_max: 200ms }\n".to_owned(),
+            files: Vec::new(),
+            flags: vec!["--simulated-cloud=instant".to_owned()],
+            token: None,
+        }
+    }
+
+    /// The usual one where engine and profile do not matter.
+    pub(crate) fn embedded() -> Self {
+        Self::new(Engine::Embedded, Profile::Full)
+    }
+
+    /// More of the configuration file. Paths in it are relative to the server's directory.
+    pub(crate) fn config(mut self, yaml: &str) -> Self {
+        self.config.push_str(yaml);
+        self.config.push('\n');
+        self
+    }
+
+    /// The configuration file as it is, without what `new` put there.
+    pub(crate) fn only_config(mut self, yaml: &str) -> Self {
+        self.config = format!("{yaml}\n");
+        self
+    }
+
+    /// A file in the server's directory.
+    pub(crate) fn file(mut self, name: &str, text: &str) -> Self {
+        self.files.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Another flag.
+    pub(crate) fn flag(mut self, flag: &str) -> Self {
+        self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// Without a simulated cloud: only adapters outside do anything.
+    pub(crate) fn without_cloud(mut self) -> Self {
+        self.flags.retain(|flag| !flag.starts_with("--simulated-cloud"));
+        self
+    }
+
+    /// What requests carry unless they say otherwise.
+    pub(crate) fn token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    /// Makes the directory and the database, and starts the server in them.
+    pub(crate) async fn start(self) -> Server {
+        let dir = TestDir::new();
+        std::fs::write(dir.join("argosy.yaml"), &self.config).expect("a writable directory");
+        for (name, text) in &self.files {
+            std::fs::write(dir.join(name), text).expect("a writable directory");
+        }
+        let store = match self.engine {
+            Engine::Embedded => "embedded".to_owned(),
+            Engine::Postgres => argosy_scaleout::testing::database().await,
+        };
+        let process = Process::start(&self, dir.path(), &store, "127.0.0.1:0").await;
+        let process = process.unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        let api = Api::new(&process.address, self.token.clone());
+        Server { setup: self, dir, store, process: Some(process), api }
+    }
+}
+
+/// A running server; also the way to talk to it.
+pub(crate) struct Server {
+    setup: Setup,
+    dir: TestDir,
+    store: String,
+    process: Option<Process>,
+    api: Api,
+}
+
+impl Deref for Server {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
+}
+
+impl Server {
+    pub(crate) fn profile(&self) -> Profile {
+        self.setup.profile
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.process().address)
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.process().address
+    }
+
+    /// The server's directory; the store's is `data` in it.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Everything it has logged since it was last started.
+    pub(crate) fn log(&self) -> String {
+        self.process().log.read()
+    }
+
+    /// Ends the process as a power cut would.
+    pub(crate) fn kill9(&mut self) {
+        drop(self.process.take());
+    }
+
+    /// Asks the process to end, and waits until it has; its exit code.
+    pub(crate) async fn stop(&mut self) -> Option<i32> {
+        let mut process = self.process.take().expect("a running server");
+        process.signal("TERM");
+        process.ended().await
+    }
+
+    /// Starts it again at the same address, on what it left behind.
+    pub(crate) async fn restart(&mut self) {
+        self.kill9();
+        let address = self.api.address().to_owned();
+        let (setup, dir, store) = (&self.setup, self.dir.path(), &self.store);
+        // Another process may have been given our port for a moment.
+        let started = await_until("the server starts again", async || {
+            Process::start(setup, dir, store, &address).await.ok()
+        });
+        self.process = Some(started.await);
+    }
+
+    fn process(&self) -> &Process {
+        self.process.as_ref().expect("a running server")
+    }
+}
+
+/// What a process wrote to standard error.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(Arc<Mutex<String>>);
+
+impl Log {
+    pub(crate) fn read(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn push(&self, line: &str) {
+        let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+/// A process that is killed when the test is done with it.
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) address: String,
+    pub(crate) log: Log,
+}
+
+impl Process {
+    async fn start(setup: &Setup, dir: &Path, store: &str, listen: &str) -> Result<Self, String> {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["server", "--config", "argosy.yaml", "--data-dir", "data"])
+            .args(["--listen", listen, "--store", store, "--profile", setup.profile.name()])
+            .args(&setup.flags)
+            .current_dir(dir);
+        Self::spawn(command, "listening address=").await
+    }
+
+    /// Starts a process that says its address in a line of standard error, after `announcement`;
+    /// `Err` is all it wrote if it ends first.
+    pub(crate) async fn spawn(mut command: Command, announcement: &str) -> Result<Self, String> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program can be run");
+        let log = Log::default();
+        let (tell, told) = oneshot::channel();
+        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let (kept, announcement) = (log.clone(), announcement.to_owned());
+        std::thread::spawn(move || {
+            let mut tell = Some(tell);
+            for line in lines.map_while(Result::ok) {
+                kept.push(&line);
+                let address = line.split_once(&announcement).map(|(_, rest)| rest);
+                if let Some(address) = address.and_then(|rest| rest.split_whitespace().next())
+                    && let Some(tell) = tell.take()
+                {
+                    let _ = tell.send(address.to_owned());
+                }
+            }
+        });
+        let mut process = Self { child, address: String::new(), log: log.clone() };
+        match tokio::time::timeout(PATIENCE, told).await {
+            Ok(Ok(address)) => {
+                process.address = address;
+                Ok(process)
+            }
+            Ok(Err(_)) | Err(_) => Err(log.read()),
+        }
+    }
+
+    /// Sends it a signal, by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -s {name} {id}");
+    }
+
+    /// Waits until it has ended; its exit code.
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let status =
+            await_until("the process ends", async || self.child.try_wait().expect("our own child"));
+        status.await.code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the server's log:\n{}", self.log.read());
+        }
+    }
+}
+
+/// A directory that is removed with the value.
+pub(crate) struct TestDir(PathBuf);
+
+impl TestDir {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("argosy-it-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a writable directory");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for TestDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A member of a JSON text, by a path of names.
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {pointer} in {value:#}"))
+}
