@@ -173,9 +173,11 @@ impl SimulatedCloud {
         .await
     }
 
-    /// Sets how long everything takes from now on.
+    /// Sets how long everything takes from now on. What is under way takes no longer than what begins
+    /// now.
     pub async fn set_latencies(&self, latencies: Latencies) -> io::Result<()> {
-        self.mend(|world| world.latencies = latencies).await
+        let now = self.inner.clock.now();
+        self.mend(|world| world.set_latencies(latencies, now)).await
     }
 
     fn new(catalog: Catalog, clock: Clock, world: World, file: Option<File>) -> Self {
@@ -261,12 +263,22 @@ impl SimulatedCloud {
 #[async_trait]
 impl Provider for SimulatedCloud {
     async fn preflight(&self, ask: &Ask) -> Result<Done, Refusal> {
-        let Inner { catalog, clock, .. } = &*self.inner;
-        let latency = self.world().latencies.validation;
+        let Inner { catalog, clock, mended, .. } = &*self.inner;
         let who = ask.resource.id.to_string();
-        let wait = latency.of(&who, u64::from(ask.resource.generation));
-        clock.sleep_until(clock.now().saturating_add(wait).unwrap_or(Timestamp::MAX)).await;
-        self.world().preflight(ask, catalog, clock.now())
+        let began = clock.now();
+        let mut mended = mended.subscribe();
+        loop {
+            let latency = self.world().latencies.validation;
+            let wait = latency.of(&who, u64::from(ask.resource.generation));
+            let until = began.saturating_add(wait).unwrap_or(Timestamp::MAX);
+            if until <= clock.now() {
+                return self.world().preflight(ask, catalog, clock.now());
+            }
+            tokio::select! {
+                () = clock.sleep_until(until) => {}
+                _ = mended.changed() => {}
+            }
+        }
     }
 
     async fn ensure(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {

@@ -200,6 +200,18 @@ impl Inventory {
         }
     }
 
+    /// What is being made or removed is done by the time given, or before.
+    pub(super) fn hasten(
+        &mut self,
+        ready_by: impl Fn(&Item) -> Timestamp,
+        gone_by: impl Fn(&Item) -> Timestamp,
+    ) {
+        for item in self.items.values_mut().flatten() {
+            item.ready_at = item.ready_at.map(|ready_at| ready_at.min(ready_by(item)));
+            item.gone_at = item.gone_at.map(|gone_at| gone_at.min(gone_by(item)));
+        }
+    }
+
     /// Forgets what is gone by now.
     pub(super) fn settle(&mut self, owner: ResourceId, now: Timestamp) {
         self.forget(owner, |item| item.gone_at.is_some_and(|gone_at| gone_at <= now));

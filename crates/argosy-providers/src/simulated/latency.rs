@@ -1,5 +1,6 @@
 //! How long the simulated cloud takes.
 
+use super::inventory::ItemKind;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,15 @@ impl Latencies {
         machine: Latency::ZERO,
         removal: Latency::ZERO,
     };
+
+    /// How long making an item takes.
+    pub(super) fn creation(&self, kind: ItemKind) -> Latency {
+        match kind {
+            ItemKind::DnsRecord => self.dns,
+            ItemKind::Network | ItemKind::ControlPlane => self.infrastructure,
+            ItemKind::Machine => self.machine,
+        }
+    }
 }
 
 impl Default for Latencies {

@@ -659,3 +659,24 @@ async fn a_file_that_cannot_be_used_is_refused_with_the_way_out() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_shorter_latency_also_ends_what_is_under_way() {
+    let hour = Latency { min_ms: Latency::MAX_MS, max_ms: Latency::MAX_MS };
+    let slow = Latencies {
+        validation: hour,
+        dns: hour,
+        infrastructure: hour,
+        machine: hour,
+        removal: hour,
+    };
+    let (cloud, ask, began) = (cloud(slow), cluster(), tokio::time::Instant::now());
+    let hurried = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    };
+    let (checked, made, ()) =
+        tokio::join!(cloud.preflight(&ask), cloud.ensure(Part::Dns, &ask), hurried);
+    assert!(checked.is_ok() && made.is_ok());
+    assert_eq!(began.elapsed(), Duration::from_secs(1));
+}

@@ -95,6 +95,14 @@ impl World {
         self.quotas.push(SetQuota { place, resource, quota });
     }
 
+    pub(super) fn set_latencies(&mut self, latencies: Latencies, now: Timestamp) {
+        self.latencies = latencies;
+        self.inventory.hasten(
+            |item| later(now, latencies.creation(item.shape.kind).of(&item.id, 0)),
+            |item| later(now, latencies.removal.of(&item.id, 0)),
+        );
+    }
+
     pub(super) fn inject(&mut self, fault: NewFault) -> Fault {
         let fault = Fault { id: self.take_id(), fault };
         self.faults.push(fault.clone());
@@ -243,13 +251,14 @@ impl World {
         let number = self.take_id();
         let name = ask.resource.name.as_str();
         let zone = zone(&shape.place, nth);
-        let (id, latency, zone) = match shape.kind {
-            ItemKind::DnsRecord => (shape.what.clone(), self.latencies.dns, want.domain.clone()),
+        let (id, zone) = match shape.kind {
+            ItemKind::DnsRecord => (shape.what.clone(), want.domain.clone()),
             ItemKind::Network | ItemKind::ControlPlane => {
-                (format!("{name}-{}-{number}", shape.what), self.latencies.infrastructure, zone)
+                (format!("{name}-{}-{number}", shape.what), zone)
             }
-            ItemKind::Machine => (format!("{name}-{number}"), self.latencies.machine, zone),
+            ItemKind::Machine => (format!("{name}-{number}"), zone),
         };
+        let latency = self.latencies.creation(shape.kind);
         let batches_before = u32::try_from(nth / BATCH).unwrap_or(u32::MAX);
         let millis = i64::from(latency.max_ms) * i64::from(batches_before);
         let ready = later(now, latency.of(&id, 0) + SignedDuration::from_millis(millis));
