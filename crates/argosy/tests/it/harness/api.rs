@@ -213,8 +213,8 @@ impl Api {
     }
 
     /// The statuses of the resource at `path` once they have all that `expected` has.
-    pub(crate) async fn statuses_with(&self, path: &str, expected: &Value) -> Value {
-        self.statuses_once(path, |statuses| difference("", statuses, expected)).await
+    pub(crate) async fn statuses_with(&self, path: &str, expected: Value) -> Value {
+        self.statuses_once(path, |statuses| difference("", statuses, &expected)).await
     }
 
     /// The statuses of the resource at `path` once `lacks` finds nothing to complain about.

@@ -131,6 +131,19 @@ impl Setup {
         self
     }
 
+    /// Callers by token: entries of a file of tokens, each with the token itself in `token`.
+    pub(crate) fn tokens(self, mut entries: Value) -> Self {
+        for entry in entries.as_array_mut().expect("a list") {
+            let token = entry["token"].take();
+            let token = token.as_str().expect("a token");
+            let hash = argosy_server::auth::hash_token(token);
+            let entry = entry.as_object_mut().expect("an entry");
+            entry.remove("token");
+            entry.insert("sha256".to_owned(), Value::String(hash));
+        }
+        self.file("tokens.yaml", &entries.to_string()).config("auth: { tokens_file: tokens.yaml }")
+    }
+
     /// Another flag.
     pub(crate) fn flag(mut self, flag: &str) -> Self {
         self.flags.push(flag.to_owned());
