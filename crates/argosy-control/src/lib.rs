@@ -30,6 +30,6 @@ mod office;
 
 mod control;
 
-pub use argosy_store::{Error as StoreError, Revision, view::Stored};
+pub use argosy_store::{Error as StoreError, Revision, failpoint, view::Stored};
 pub use control::{Control, Outside, Settings};
 pub use error::Error;

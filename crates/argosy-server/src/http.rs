@@ -26,6 +26,7 @@ use crate::problem::{Fault, internal};
 use crate::profile::Profile;
 use argosy_api::error;
 use argosy_api::route::{Access, Operation, ROUTES, Route, Scope};
+use argosy_control::failpoint;
 use argosy_control::resource::Target;
 use argosy_core::access::{Caller, Decision, Verb, may};
 use argosy_core::field::{Constraint, FieldError};
@@ -198,6 +199,9 @@ async fn dispatch(
         }
         Err(fault) => Err(fault),
     };
+    if method != Method::GET {
+        failpoint::hit("server.before_reply");
+    }
     let mut response = answer.unwrap_or_else(|fault| respond(&server, &id, &path, fault));
     response.headers_mut().insert(PROFILE, HeaderValue::from_static(profile.as_str()));
     response

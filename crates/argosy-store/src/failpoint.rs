@@ -12,6 +12,9 @@ pub const ALL: &[&str] = &[
     "trim.before_commit",
 ];
 
+/// Every place above the engines: between the engine's commit and the client's answer.
+pub const ABOVE: &[&str] = &["commit.before_view", "commit.before_reply", "server.before_reply"];
+
 /// Aborts the process here if the environment asks for it.
 #[cfg(not(debug_assertions))]
 #[inline(always)]

@@ -5,13 +5,14 @@ use crate::engine::{
     Outcome, Put, Retention, Revision,
 };
 use crate::entity::{Decoded, Entity, Keep, decode, write};
+use crate::failpoint;
 use crate::view::{Event, ResourceChange, Stored, View};
 use argosy_core::id::ResourceId;
 use argosy_core::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
@@ -46,6 +47,7 @@ struct Shared {
     engine: Arc<dyn Engine>,
     memory: RwLock<Memory>,
     revision: watch::Sender<Revision>,
+    trouble: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -147,7 +149,7 @@ impl Store {
         let view = load(&*engine).await?;
         let (revision, _) = watch::channel(view.revision());
         let memory = RwLock::new(Memory { view, recent: VecDeque::new() });
-        let shared = Arc::new(Shared { engine, memory, revision });
+        let shared = Arc::new(Shared { engine, memory, revision, trouble: Mutex::default() });
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         Ok((Store { shared: shared.clone(), queue }, Driver { shared, waiting }))
     }
@@ -168,6 +170,12 @@ impl Store {
     pub fn read<R>(&self, look: impl FnOnce(&View) -> R) -> R {
         let memory = self.shared.memory.read().unwrap_or_else(PoisonError::into_inner);
         look(&memory.view)
+    }
+
+    /// Why the engine could not be reached when the driver last looked; `None` if it could. Costs
+    /// nothing: the driver looks by itself.
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Tells when there is something new to see.
@@ -245,7 +253,8 @@ impl Driver {
     /// Runs until the last `Store` is gone.
     ///
     /// # Errors
-    /// When what the engine hands out cannot be understood: the view could no longer be trusted.
+    /// When what the engine hands out cannot be understood: the view could no longer be trusted. And
+    /// when the engine is finished: the process must be started again.
     pub async fn run(mut self) -> Result<(), Error> {
         let engine = self.shared.engine.clone();
         loop {
@@ -256,6 +265,10 @@ impl Driver {
                     Some(first) => self.commit_batch(first).await?,
                     None => return Ok(()),
                 },
+                () = engine.finished() => {
+                    let cause = "nothing more can be written after a failure";
+                    return Err(Error::Unavailable(cause.to_owned()));
+                }
                 () = engine.foreign_commit() => self.catch_up().await?,
                 () = tokio::time::sleep(LOOK_EVERY) => self.catch_up().await?,
             }
@@ -272,6 +285,7 @@ impl Driver {
         let commits = batch.iter().map(|waiting| waiting.txn.commit.clone()).collect();
         match self.shared.engine.commit(commits).await {
             Ok(outcomes) => {
+                failpoint::hit("commit.before_view");
                 let mine: Vec<_> = batch
                     .iter()
                     .zip(&outcomes)
@@ -285,6 +299,7 @@ impl Driver {
                 if !self.shared.apply_own(&mine) || conflict {
                     self.catch_up().await?;
                 }
+                failpoint::hit("commit.before_reply");
                 for (waiting, outcome) in batch.into_iter().zip(outcomes) {
                     // A client that went away does not want its answer.
                     let _ = waiting.reply.send(match outcome {
@@ -307,22 +322,26 @@ impl Driver {
     }
 
     async fn catch_up(&self) -> Result<(), Error> {
+        let trouble = match self.read_feed().await {
+            Ok(()) => None,
+            // Out of reach: the next commit or look tries again.
+            Err(Error::Unavailable(cause)) => Some(cause),
+            Err(error) => return Err(error),
+        };
+        *self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        Ok(())
+    }
+
+    async fn read_feed(&self) -> Result<(), Error> {
         loop {
             let seen = *self.shared.revision.borrow();
-            match self.shared.engine.changes(seen, PAGE).await {
-                Ok(Changes::Page(changes)) if changes.is_empty() => return Ok(()),
-                Ok(Changes::Page(changes)) => self.shared.apply_foreign(&changes)?,
-                Ok(Changes::Gone(oldest)) => {
+            match self.shared.engine.changes(seen, PAGE).await? {
+                Changes::Page(changes) if changes.is_empty() => return Ok(()),
+                Changes::Page(changes) => self.shared.apply_foreign(&changes)?,
+                Changes::Gone(oldest) => {
                     warn!(%seen, %oldest, "fell behind the feed; loading everything again");
-                    match load(&*self.shared.engine).await {
-                        Ok(view) => self.shared.replace(view),
-                        Err(Error::Unavailable(_)) => return Ok(()),
-                        Err(error) => return Err(error),
-                    }
+                    self.shared.replace(load(&*self.shared.engine).await?);
                 }
-                // Out of reach: the next commit or look tries again.
-                Err(Error::Unavailable(_)) => return Ok(()),
-                Err(error) => return Err(error),
             }
         }
     }
