@@ -113,6 +113,13 @@ impl Engine for Embedded {
     async fn foreign_commit(&self) {
         std::future::pending().await
     }
+
+    async fn finished(&self) {
+        tokio::select! {
+            () = self.writer.finished() => {}
+            () = self.reader.finished() => {}
+        }
+    }
 }
 
 /// Keeps other processes out for as long as the file is open; the system lets go of it even when

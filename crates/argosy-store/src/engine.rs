@@ -288,6 +288,12 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns when another process may have committed; never, if there is no other. For one
     /// caller at a time. A wake-up can be lost: look now and then without it.
     async fn foreign_commit(&self);
+
+    /// Returns when nothing more can be written until the process is started again; never, if the
+    /// engine recovers by itself.
+    async fn finished(&self) {
+        std::future::pending().await
+    }
 }
 
 /// The hash of an entry: SHA-256, in hex, over the previous hash and the entry's own parts.

@@ -288,7 +288,8 @@ async fn a_full_disk_is_told_apart_and_passes() {
 #[tokio::test]
 async fn after_a_failed_fsync_nothing_more_is_written() {
     let dir = Dir::new();
-    let engine = dir.open();
+    let engine = Arc::new(dir.open());
+    let (_store, driver) = crate::Store::open(engine.clone()).await.unwrap();
     fill(&engine, 1).await;
     let error = || rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), None);
     let first = engine.writer.call::<()>(move |_| Err(error().into())).await.unwrap_err();
@@ -297,6 +298,12 @@ async fn after_a_failed_fsync_nothing_more_is_written() {
         assert!(matches!(&error, Error::Unavailable(text) if text.contains("restarted")));
     }
     assert_eq!(engine.scan(None, usize::MAX).await.unwrap().len(), 1, "reads go on");
+    let end = driver.run().await.unwrap_err();
+    assert_eq!(
+        end.to_string(),
+        "the store is out of reach: nothing more can be written after a failure",
+        "the process ends"
+    );
 }
 
 #[tokio::test]

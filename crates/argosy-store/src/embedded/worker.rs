@@ -61,6 +61,13 @@ impl Worker {
         answer.await.map_err(|_| self.stopped())?
     }
 
+    /// Returns when the thread has stopped.
+    pub(super) async fn finished(&self) {
+        if let Some(jobs) = &self.jobs {
+            jobs.closed().await;
+        }
+    }
+
     fn stopped(&self) -> Error {
         Error::Unavailable(format!(
             "work on {} has stopped after a failure; the process must be restarted",
