@@ -122,11 +122,22 @@ impl Control {
     /// Every loop ran when it last should have.
     ///
     /// # Errors
-    /// Says which loop is late.
-    pub fn ready(&self) -> Result<(), String> {
+    /// Says which loop is late: only starting the process again can help.
+    pub fn alive(&self) -> Result<(), String> {
         match self.beats.late(self.clock.now()) {
             None => Ok(()),
             Some(name) => Err(format!("the loop `{name}` has not run for a minute")),
+        }
+    }
+
+    /// The store can be reached, so that changes can be made.
+    ///
+    /// # Errors
+    /// Says why not; it may pass.
+    pub fn ready(&self) -> Result<(), String> {
+        match self.office.store.trouble() {
+            None => Ok(()),
+            Some(cause) => Err(format!("the store is out of reach: {cause}")),
         }
     }
 

@@ -210,7 +210,7 @@ pub fn operations_router(
     shutdown: watch::Receiver<bool>,
 ) -> Router {
     Router::new()
-        .route("/healthz", get(async || Json(json!({"status": "ok"}))))
+        .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
         .with_state(Operations { control, metrics, shutdown })
@@ -223,20 +223,26 @@ struct Operations {
     shutdown: watch::Receiver<bool>,
 }
 
-async fn readyz(State(it): State<Operations>) -> Response {
-    let shutting_down = *it.shutdown.borrow();
-    readiness(shutting_down, || it.control.ready())
+/// Whether the process should be left running: a supervisor starts it again if not, which helps
+/// against a loop that hangs and not against a store that is away.
+async fn healthz(State(it): State<Operations>) -> Response {
+    probe("late", it.control.alive())
 }
 
-fn readiness(shutting_down: bool, ready: impl FnOnce() -> Result<(), String>) -> Response {
+/// Whether requests should be sent here.
+async fn readyz(State(it): State<Operations>) -> Response {
+    let shutting_down = *it.shutdown.borrow();
     if shutting_down {
-        let body = Json(json!({"status": "shutting_down", "reason": "the server is stopping"}));
-        return (StatusCode::SERVICE_UNAVAILABLE, body).into_response();
+        return probe("shutting_down", Err("the server is stopping".to_owned()));
     }
-    match ready() {
+    probe("not_ready", it.control.alive().and_then(|()| it.control.ready()))
+}
+
+fn probe(otherwise: &str, answer: Result<(), String>) -> Response {
+    match answer {
         Ok(()) => Json(json!({"status": "ok"})).into_response(),
         Err(reason) => {
-            let body = Json(json!({"status": "not_ready", "reason": reason}));
+            let body = Json(json!({"status": otherwise, "reason": reason}));
             (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
         }
     }

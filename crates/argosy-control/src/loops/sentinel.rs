@@ -52,10 +52,10 @@ pub(crate) async fn run(
     loop {
         let fence = lead(&office, NAME, &holder, &beats).await;
         info!(epoch = fence.epoch, "reconciling");
-        let desk = Desk::new(hands(fence.clone()), office.clone());
+        let desk = Desk::new(hands(fence.clone()), office.clone(), beats.clone());
         // Apart from the work, so that a desk full of it does not cost us the lease.
         tokio::select! {
-            () = desk.work(&beats) => {}
+            () = desk.work() => {}
             () = keep_lease(&office, &holder, &fence) => {}
         }
         warn!("another process reconciles now");
@@ -85,6 +85,7 @@ async fn keep_lease(office: &Office, holder: &str, fence: &Fence) {
 /// What the leading process has on its desk.
 struct Desk {
     office: Arc<Office>,
+    beats: Arc<Beats>,
     hands: Hands,
     seen: Revision,
     attempts: HashMap<ResourceId, BTreeMap<AdapterName, Attempts>>,
@@ -99,9 +100,10 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(hands: Hands, office: Arc<Office>) -> Self {
+    fn new(hands: Hands, office: Arc<Office>, beats: Arc<Beats>) -> Self {
         Self {
             office,
+            beats,
             hands,
             seen: Revision::ZERO,
             attempts: HashMap::new(),
@@ -117,7 +119,7 @@ impl Desk {
     }
 
     /// Works until a commit is fenced off. Dropping it drops the runs that are under way.
-    async fn work(mut self, beats: &Beats) {
+    async fn work(mut self) {
         let mut changes = self.office.store.subscribe();
         let mut beat = tokio::time::interval(RENEW_EVERY);
         self.look_at_everything().await;
@@ -132,7 +134,7 @@ impl Desk {
                 }
                 Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
                 () = wait_for(&self.office, alarm) => self.ring().await,
-                _ = beat.tick() => beats.beat(NAME, self.office.clock.now()),
+                _ = beat.tick() => self.beats.beat(NAME, self.office.clock.now()),
             }
         }
     }
@@ -188,6 +190,8 @@ impl Desk {
     /// Decides about one resource, and acts.
     async fn look_at(&mut self, id: ResourceId) {
         let now = self.office.clock.now();
+        // Here as well: with a store that is away, looking at many takes long, and is no hang.
+        self.beats.beat(NAME, now);
         let found = self.office.store.read(|view| {
             let resource = view.resource(id)?.value.clone();
             let missed = resource.deletion.is_some()

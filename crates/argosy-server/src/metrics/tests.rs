@@ -88,15 +88,14 @@ fn what_is_open_is_counted_until_it_is_closed() {
 }
 
 #[tokio::test]
-async fn readiness_fails_while_a_loop_is_late_and_once_stopping() {
-    let check = async |stopping, ready: Result<(), String>, status: u16, word: &str| {
-        let response = readiness(stopping, || ready);
+async fn a_probe_says_why_not() {
+    let check = async |answer: Result<(), String>, status: u16, body: Value| {
+        let response = probe("late", answer);
         assert_eq!(response.status().as_u16(), status);
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["status"], word);
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), body);
     };
-    check(false, Ok(()), 200, "ok").await;
-    check(false, Err("sentinel is late".to_owned()), 503, "not_ready").await;
-    check(true, Ok(()), 503, "shutting_down").await;
-    check(true, Err("sentinel is late".to_owned()), 503, "shutting_down").await;
+    check(Ok(()), 200, json!({"status": "ok"})).await;
+    let late = json!({"status": "late", "reason": "the sentinel is"});
+    check(Err("the sentinel is".to_owned()), 503, late).await;
 }
