@@ -1,13 +1,14 @@
 //! Every mutation has one record, and nobody can change one unseen.
 
 use crate::world::{
-    Does, World, adapter_caller, admin, cluster, cluster_named, of_tenant, pool, pool_named,
-    report, settings, user,
+    Does, World, adapter_caller, admin, cluster, cluster_named, in_virtual_time, of_tenant, pool,
+    pool_named, report, settings, user,
 };
 use argosy_control::audit::Verification;
 use argosy_control::resource::Write;
 use argosy_store::Revision;
 use argosy_store::engine::chain;
+use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -21,12 +22,7 @@ fn i9_each_mutation_has_exactly_one_record_in_its_commit() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(16));
     runner
         .run(&prop::collection::vec((0..7_u8, 0..3_u8), 5..40), |steps| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .start_paused(true)
-                .build()
-                .unwrap();
-            runtime.block_on(async {
+            in_virtual_time(async {
                 let world = World::with(settings()).await;
                 world.cloud().when("c1 dns", Some(Does::Fail("Busy")));
                 for (what, which) in steps {
@@ -52,7 +48,7 @@ fn i9_each_mutation_has_exactly_one_record_in_its_commit() {
                             drop(world.control.adapters.report(&caller, target, draft).await);
                         }
                     }
-                    tokio::time::sleep(std::time::Duration::from_millis(900)).await;
+                    world.pass(SignedDuration::from_millis(900)).await;
                 }
                 let mut mutations: BTreeMap<(u64, String), usize> = BTreeMap::new();
                 let mut seen = Revision::ZERO;

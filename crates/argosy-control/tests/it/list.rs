@@ -1,7 +1,7 @@
 //! Lists: pages, totals, order, and the same answer by index and by scan.
 
 use crate::access::names;
-use crate::world::{World, cluster_named, labelled, user, with_adapters};
+use crate::world::{World, cluster_named, in_virtual_time, labelled, user, with_adapters};
 use argosy_control::resource::{List, Page};
 use argosy_core::resource::Kind;
 use argosy_core::search::{Filter, Order};
@@ -51,12 +51,7 @@ fn a_label_index_and_a_scan_give_the_same_answer() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
     runner
         .run(&prop::collection::vec(step, 1..25), |steps| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .start_paused(true)
-                .build()
-                .unwrap();
-            runtime.block_on(async {
+            in_virtual_time(async {
                 let world = World::with(with_adapters(&[])).await;
                 for (which, tier, zone, delete) in steps {
                     let name = format!("c{which}");

@@ -1,7 +1,8 @@
 //! Reports of adapters that are not ours: late, doubled, shuffled, or never.
 
 use crate::world::{
-    World, adapter, adapter_caller, admin, cluster, report, settings, user, with_adapters,
+    World, adapter, adapter_caller, admin, cluster, in_virtual_time, report, settings, user,
+    with_adapters,
 };
 use argosy_control::adapter::Reporting;
 use argosy_core::access::Caller;
@@ -56,12 +57,7 @@ async fn h1_a_late_report_for_an_old_generation_flips_nothing() {
 #[test]
 fn h2_reports_end_the_same_in_any_order_and_however_often() {
     let outcome = |order: Vec<usize>| -> Arc<Resource> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        in_virtual_time(async {
             let world = World::with(with_adapters(&[("scan", Runner::External)])).await;
             world.cluster("a").await;
             let start = world.now();

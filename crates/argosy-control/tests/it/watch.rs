@@ -1,8 +1,8 @@
 //! Watches: the list first, then every change, resumable, and nothing of others.
 
 use crate::world::{
-    World, admin, cluster, cluster_named, labelled, of_team, of_tenant, pool, pool_named, report,
-    user, with_adapters,
+    World, admin, cluster, cluster_named, in_virtual_time, labelled, of_team, of_tenant, pool,
+    pool_named, report, user, with_adapters,
 };
 use argosy_control::resource::{Target, Write};
 use argosy_control::watch::{Watch, WatchEvent, WatchList};
@@ -13,6 +13,7 @@ use argosy_core::resource::{Kind, Resource};
 use argosy_core::search::Filter;
 use argosy_store::engine::Retention;
 use futures_util::FutureExt;
+use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -175,12 +176,7 @@ fn i13_a_watch_resumed_anywhere_ends_where_the_live_one_does() {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(16));
     runner
         .run(&prop::collection::vec(step, 1..20), |steps| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .start_paused(true)
-                .build()
-                .unwrap();
-            runtime.block_on(async {
+            in_virtual_time(async {
                 let mut world = quiet().await;
                 let list = || WatchList { filter: Filter::label("tier", "v1"), ..all() };
                 let mut live = open(&world, &user(), list());
@@ -201,7 +197,7 @@ fn i13_a_watch_resumed_anywhere_ends_where_the_live_one_does() {
                         }
                     }
                 }
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                world.pass(SignedDuration::from_secs(1)).await;
                 let told = drain(&mut live).await.unwrap();
                 let mut end = BTreeMap::new();
                 told.iter().for_each(|event| fold(&mut end, event));

@@ -25,7 +25,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 pub(crate) struct World {
     pub(crate) control: Control,
@@ -75,6 +74,16 @@ pub(crate) fn with_adapters(adapters: &[(&str, Runner)]) -> Settings {
     Settings { adapters, ..settings() }
 }
 
+/// Runs a case of a property: what `start_paused` is to a test.
+pub(crate) fn in_virtual_time<T>(case: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().unwrap().block_on(case)
+}
+
+async fn pass(clock: Clock, time: SignedDuration) {
+    clock.sleep_until(clock.now().checked_add(time).unwrap()).await;
+}
+
 pub(crate) fn adapter(name: &str) -> AdapterName {
     AdapterName::parse(name).unwrap()
 }
@@ -106,7 +115,7 @@ impl World {
         let (memory, outside) = (self.memory.clone(), self.outside.clone());
         drop(self);
         // Aborted tasks end when they are next looked at.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        pass(outside.clock, SignedDuration::from_millis(1)).await;
         World::start(settings, memory, outside, "two").await
     }
 
@@ -197,6 +206,11 @@ impl World {
         found.conditions.iter().find(|condition| condition.kind == kind).cloned()
     }
 
+    /// Virtual time passes.
+    pub(crate) async fn pass(&self, time: SignedDuration) {
+        pass(self.control.clock, time).await;
+    }
+
     /// Virtual time passes until something holds.
     #[track_caller]
     pub(crate) fn until<'a>(
@@ -212,7 +226,7 @@ impl World {
                 assert!(self.now() < end, "{place}: it never came to this: {what}");
                 tokio::select! {
                     changed = changes.changed() => changed.unwrap(),
-                    () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                    () = self.pass(SignedDuration::from_millis(20)) => {}
                 }
             }
         }
