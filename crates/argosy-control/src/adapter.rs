@@ -134,9 +134,11 @@ impl Adapters {
                     let children = view.has_children(of.id);
                     let after =
                         of.reported(&draft.adapter, report.clone(), adapters, children, now);
-                    let after = Arc::new(after);
+                    let after = Arc::new(office.settled(Some(of), after, now));
                     if of.reports.get(&draft.adapter).is_none_or(|past| differs(past, &report)) {
-                        txn.append(HISTORY, &subject, &entry(None, report.clone()));
+                        // What was said, even if only a part of it is news.
+                        let said = draft.as_report(now).unwrap_or_else(|| report.clone());
+                        txn.append(HISTORY, &subject, &entry(None, said));
                     }
                     let resource = Stored { value: after.clone(), revision: before.revision };
                     let change = Mutation::update("report", &before, after);

@@ -18,6 +18,7 @@ use argosy_core::catalog::Catalog;
 use argosy_core::resource::Kind;
 use argosy_core::sentinel::Rules;
 use argosy_core::status::{Phase, phase};
+use argosy_policy::ConditionRules;
 use argosy_store::Store;
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub catalog: Catalog,
     /// Whether teams matter.
     pub authorization: Authorization,
+    /// Conditions that rules derive from the reports, by kind.
+    pub conditions: BTreeMap<Kind, Arc<ConditionRules>>,
     /// How long a tombstone is kept.
     pub tombstones_kept: SignedDuration,
     /// How long an idempotency key is remembered.

@@ -11,6 +11,8 @@ use argosy_core::audit::AuditRecord;
 use argosy_core::id::ResourceId;
 use argosy_core::invariant;
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
+use argosy_core::status::Condition;
+use argosy_policy::MappedCondition;
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Store, Txn};
 use jiff::Timestamp;
@@ -75,6 +77,35 @@ impl Office {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// The resource with the conditions that configured rules derive from it.
+    ///
+    /// Every decision ends here: core makes its own conditions anew each time and knows no rules.
+    pub(crate) fn settled(
+        &self,
+        before: Option<&Resource>,
+        mut after: Resource,
+        now: Timestamp,
+    ) -> Resource {
+        let Some(rules) = self.settings.conditions.get(&after.kind) else { return after };
+        for MappedCondition { kind, status, reason, message } in rules.evaluate(&after) {
+            let past = before.into_iter().flat_map(|before| &before.conditions);
+            let past = past.into_iter().find(|past| past.kind == kind);
+            let same = past.filter(|past| past.status == status);
+            let said = same.filter(|past| past.reason == reason && past.message == message);
+            after.conditions.push(Condition {
+                kind,
+                status,
+                reason,
+                message,
+                observed_generation: after.generation,
+                created_time: past.map_or(now, |past| past.created_time),
+                last_updated_time: said.map_or(now, |past| past.last_updated_time),
+                last_transition_time: same.map_or(now, |past| past.last_transition_time),
+            });
+        }
+        after
     }
 
     /// A stamp of what the caller does now.

@@ -6,6 +6,7 @@ use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Decision, Verb};
 use argosy_core::adapter::{AdapterName, Report};
 use argosy_core::catalog::Catalog;
+use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
@@ -192,7 +193,8 @@ impl Resources {
         };
         let stamp = Office::stamp(caller, now);
         let adapters = self.office.adapters(*kind);
-        let resource = Arc::new(Resource::create(new, id, caller.tenant.clone(), stamp, adapters));
+        let resource = Resource::create(new, id, caller.tenant.clone(), stamp, adapters);
+        let resource = Arc::new(self.office.settled(None, resource, now));
         let owner = cluster.map(|cluster| &*cluster.value);
         if self.office.allow(caller, Verb::Write, &resource, owner) != Decision::Allow {
             return Err(forbidden_team(&resource));
@@ -353,6 +355,8 @@ impl Resources {
             let stamp = Office::stamp(caller, now);
             let patched = before.value.patched(patch, stamp, adapters).map_err(Error::Invalid)?;
             let Some(after) = patched else { return Ok((None, before.clone())) };
+            keep_provider(&before.value, &after)?;
+            let after = self.office.settled(Some(&before.value), after, now);
             let owner = found.cluster.map(|cluster| &*cluster.value);
             let provider = owner.and_then(|cluster| Catalog::provider_of(&cluster.spec));
             let checked = self.office.settings.catalog.check(kind, &after.spec, provider);
@@ -392,7 +396,7 @@ impl Resources {
             let Some(after) = before.value.deleted(stamp.clone(), adapters, children) else {
                 return Ok((None, before.clone()));
             };
-            let after = Arc::new(after);
+            let after = Arc::new(self.office.settled(Some(&before.value), after, now));
             let answer = Stored { value: after.clone(), revision: before.revision };
             if write.dry_run {
                 return Ok((None, answer));
@@ -608,7 +612,8 @@ pub(crate) fn delete_children(
     for child in view.children(owner) {
         let adapters = office.adapters(child.value.kind);
         if let Some(gone) = child.value.deleted(stamp.clone(), adapters, false) {
-            let change = Mutation::update("delete", child, Arc::new(gone));
+            let gone = Arc::new(office.settled(Some(&child.value), gone, stamp.at));
+            let change = Mutation::update("delete", child, gone);
             Office::write(txn, change, caller, stamp.at)?;
             marked = true;
         }
@@ -636,6 +641,18 @@ fn expect_revision(found: &Stored<Resource>, write: &Write) -> Result<(), Error>
             Err(Error::Changed { expected, current: found.revision })
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// What was made at one provider is cleaned up there: a resource cannot move to another.
+fn keep_provider(before: &Resource, after: &Resource) -> Result<(), Error> {
+    match (Catalog::provider_of(&before.spec), Catalog::provider_of(&after.spec)) {
+        (Some(old), new) if new != Some(old) => Err(Error::Invalid(vec![FieldError::new(
+            "spec.provider",
+            Constraint::Enum,
+            format!("spec.provider is '{old}' and cannot be changed; create a new cluster instead"),
+        )])),
+        (Some(_) | None, _) => Ok(()),
     }
 }
 

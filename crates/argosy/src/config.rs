@@ -11,7 +11,7 @@ mod duration;
 
 mod source;
 
-pub(crate) use check::{check, graph};
+pub(crate) use check::{check, conditions, graph};
 pub(crate) use docs::docs;
 pub(crate) use duration::Duration;
 pub(crate) use source::{Override, load};
@@ -97,6 +97,8 @@ section! {
         limits: Limits = Limits::default(),
         /// The adapters of each kind of resource.
         adapters: Adapters = Adapters::default(),
+        /// Conditions that CEL rules derive from the reports.
+        conditions: Conditions = Conditions::default(),
         /// How adapters outside are told.
         webhooks: Webhooks = Webhooks::default(),
         /// When adapters are run again.
@@ -236,6 +238,32 @@ section! {
         file: Option<PathBuf> = None,
         /// The environment variable that holds it.
         env: Option<String> = None,
+    }
+}
+
+section! {
+    /// Conditions that CEL rules derive from the reports, beside the built-in ones.
+    Conditions {
+        /// Rules for clusters.
+        cluster: Vec<ConditionRule> = Vec::new(),
+        /// Rules for node pools.
+        nodepool: Vec<ConditionRule> = Vec::new(),
+    }
+}
+
+section! {
+    /// One rule. Its expressions see `resource` and `statuses`, the reports so far.
+    ConditionRule {
+        /// The condition's type: a CamelCase word that no built-in condition has.
+        r#type: String = String::new(),
+        /// Whether the condition is there at all: an expression that gives true or false.
+        when: String = "true".to_owned(),
+        /// Whether it holds: an expression that gives `"True"` or `"False"`.
+        status: String = String::new(),
+        /// One word: an expression that gives a text.
+        reason: String = String::new(),
+        /// A sentence: an expression that gives a text.
+        message: String = "\"\"".to_owned(),
     }
 }
 

@@ -261,6 +261,7 @@ impl Hands {
             change(dispatch);
             let adapters = self.office().adapters(after.kind);
             let after = after.refreshed(adapters, view.has_children(job.id), now).unwrap_or(after);
+            let after = self.office().settled(Some(&before.value), after, now);
             let mut txn = Txn::at(now);
             txn.fence(self.fence.clone());
             if let Some(event) = dead {

@@ -410,6 +410,7 @@ impl Desk {
             let adapters = self.office.adapters(changed.kind);
             let children = view.has_children(id);
             let after = changed.refreshed(adapters, children, now).unwrap_or(changed);
+            let after = self.office.settled(Some(&before.value), after, now);
             if after == *before.value {
                 return Ok((None, ()));
             }

@@ -4,6 +4,7 @@
 
 mod access;
 mod audit;
+mod conditions;
 mod deletion;
 mod engine;
 mod list;

@@ -51,6 +51,7 @@ pub(crate) fn settings() -> Settings {
         window: TimeWindow::default(),
         catalog: Catalog::default(),
         authorization: Authorization::Team,
+        conditions: BTreeMap::new(),
         tombstones_kept: SignedDuration::from_hours(24),
         idempotency_kept: SignedDuration::from_hours(24),
         audit_kept: SignedDuration::from_hours(24 * 90),

@@ -107,6 +107,8 @@ pub(super) struct Guarded<S> {
     begun: usize,
     /// Whether bytes have come since the last request was complete.
     in_head: bool,
+    /// Whether the first line of a head is still coming.
+    in_line: bool,
     reading: Option<(Expected, Pin<Box<Sleep>>)>,
     writing: Option<Pin<Box<Sleep>>>,
 }
@@ -123,6 +125,7 @@ impl<S> Guarded<S> {
             begun: 0,
             // The first head is due from the start: there is no reason to connect and say nothing.
             in_head: true,
+            in_line: true,
             reading: None,
             writing: None,
         }
@@ -151,7 +154,29 @@ impl<S> Guarded<S> {
             self.preface = (rest.get(..len) == bytes.get(..len)).then_some(seen + len);
         }
         if self.expected().is_some() {
+            self.in_line |= !self.in_head;
             self.in_head = true;
+        }
+    }
+
+    /// Makes a double quote in a request's first line a single one.
+    ///
+    /// People type `?status.phase="Not%20Ready"`, and `curl` sends the quotes as they are; hyper
+    /// answers such a line with an empty 400 before any code of ours could help. Everything that
+    /// reads a quoted value here takes either kind of quote.
+    fn mend(&mut self, bytes: &mut [u8]) {
+        if !self.in_line || self.preface.is_some_and(|seen| 0 < seen) {
+            return;
+        }
+        for byte in bytes {
+            match byte {
+                b'"' => *byte = b'\'',
+                b'\n' => {
+                    self.in_line = false;
+                    return;
+                }
+                _ => {}
+            }
         }
     }
 
@@ -205,7 +230,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         match Pin::new(&mut self.stream).poll_read(context, buffer) {
             Poll::Pending => self.poll_deadline(context),
             Poll::Ready(read) => {
-                self.received(buffer.filled().get(before..).unwrap_or_default());
+                let bytes = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+                self.received(bytes);
+                self.mend(bytes);
                 Poll::Ready(read)
             }
         }

@@ -2,7 +2,7 @@ use super::*;
 use crate::body::{BodyError, read_limited};
 use argosy_control::clock::Clock;
 use axum::Router;
-use axum::extract::Extension;
+use axum::extract::{Extension, RawQuery};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use jiff::Timestamp;
@@ -27,6 +27,8 @@ fn app() -> Router {
     Router::new()
         .route("/", get(async || "hello"))
         .route("/echo", post(echo))
+        .route("/query", get(async |RawQuery(query): RawQuery| query.unwrap_or_default()))
+        .route("/text", post(async |text: String| text))
         .route("/large", get(async || "x".repeat(10_000_000)))
         .route("/peer", get(async |Extension(Peer(peer)): Extension<Peer>| peer.to_string()))
         .route("/panic", get(async || -> &'static str { panic!("as the test wants") }))
@@ -192,6 +194,24 @@ async fn j20_odd_heads_are_refused() {
     for bad in ["content-length: 1\r\ncontent-length: 2\r\n", "content-length: -1\r\n", "x y\r\n"] {
         assert_eq!(status_of(&get(bad)).await, "HTTP/1.1 400 Bad Request", "{bad}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn quotes_in_the_first_line_are_taken_as_people_type_them() {
+    let ((), _) = against(async |mut stream| {
+        for _ in 0..2 {
+            let typed = b"GET /query?phase=\"Not%20Ready\" HTTP/1.1\r\nhost: \"a\"\r\n\r\n";
+            let (start, end) = typed.split_at(21);
+            stream.write_all(start).await.unwrap();
+            stream.write_all(end).await.unwrap();
+            assert!(answer(&mut stream).await.ends_with("phase='Not%20Ready'"));
+            let body = b"POST /text HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\n";
+            stream.write_all(body).await.unwrap();
+            stream.write_all(b"\"quoted\"").await.unwrap();
+            assert!(answer(&mut stream).await.ends_with("\"quoted\""));
+        }
+    })
+    .await;
 }
 
 // HTTP/2 by hand: what no honest client library sends.

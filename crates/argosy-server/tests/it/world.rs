@@ -113,6 +113,7 @@ impl World {
             window: Default::default(),
             catalog: Default::default(),
             authorization: Authorization::Team,
+            conditions: BTreeMap::new(),
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,

@@ -1,14 +1,16 @@
 //! Whether the values of a configuration fit together.
 
 use super::source::without_password;
-use super::{Adapter, Config, Issuer, Runner, Secret};
+use super::{Adapter, ConditionRule, Config, Issuer, Runner, Secret};
 use crate::failure::Failure;
 use argosy_core::adapter::{AdapterGraph, AdapterName, AdapterSpec, Runner as CoreRunner};
 use argosy_core::resource::Kind;
+use argosy_policy::{ConditionRuleText, ConditionRules};
 use argosy_providers::webhook::Allow;
 use argosy_server::auth::Authenticator;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Checks everything that can be checked without opening anything. `file_store` is the store's
 /// address if the file gives one.
@@ -39,6 +41,9 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
         && let Err(error) = graph(config)
     {
         complaints.push(format!("adapters: {error}"));
+    }
+    if let Err(errors) = conditions(config) {
+        complaints.extend(errors);
     }
     let mut complaints = complaints.into_iter();
     match complaints.next() {
@@ -166,6 +171,30 @@ fn times(config: &Config, complaints: &mut Vec<String>) {
     if config.limits.connections == 0 {
         complaints.push("limits.connections: it must be at least 1".to_owned());
     }
+}
+
+/// The rules of derived conditions, compiled.
+pub(crate) fn conditions(
+    config: &Config,
+) -> Result<BTreeMap<Kind, Arc<ConditionRules>>, Vec<String>> {
+    let kinds = [
+        (Kind::Cluster, "conditions.cluster", &config.conditions.cluster),
+        (Kind::NodePool, "conditions.nodepool", &config.conditions.nodepool),
+    ];
+    let mut compiled = BTreeMap::new();
+    for (kind, key, rules) in kinds.into_iter().filter(|(_, _, rules)| !rules.is_empty()) {
+        let texts: Vec<_> = rules.iter().map(text).collect();
+        let rules = ConditionRules::compile(&texts).map_err(|errors| {
+            errors.iter().map(|error| format!("{key}: {error}")).collect::<Vec<_>>()
+        })?;
+        compiled.insert(kind, Arc::new(rules));
+    }
+    Ok(compiled)
+}
+
+fn text(rule: &ConditionRule) -> ConditionRuleText {
+    let ConditionRule { r#type: kind, when, status, reason, message } = rule.clone();
+    ConditionRuleText { kind, when, status, reason, message }
 }
 
 /// The adapters as the services take them.

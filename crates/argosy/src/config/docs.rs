@@ -1,14 +1,14 @@
 //! `docs/config.md`, printed from the structs.
 
 use super::{
-    Adapter, Adapters, Auth, Claims, Config, Issuer, Limits, Log, Retention, Secret, Section,
-    Sentinel, SimulatedCloud, Tls, Webhooks,
+    Adapter, Adapters, Auth, Claims, ConditionRule, Conditions, Config, Issuer, Limits, Log,
+    Retention, Secret, Section, Sentinel, SimulatedCloud, Tls, Webhooks,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 14] = [
+const SECTIONS: [(&str, Section); 16] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -18,6 +18,8 @@ const SECTIONS: [(&str, Section); 14] = [
     ("adapters", Adapters::SECTION),
     ("adapters.cluster[]", Adapter::SECTION),
     ("adapters.cluster[].secret", Secret::SECTION),
+    ("conditions", Conditions::SECTION),
+    ("conditions.cluster[]", ConditionRule::SECTION),
     ("webhooks", Webhooks::SECTION),
     ("sentinel", Sentinel::SECTION),
     ("retention", Retention::SECTION),
@@ -64,6 +66,7 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "auth.jwt[].claims" => serde_json::to_value(Claims::default()),
         "adapters.cluster[]" => serde_json::to_value(Adapter::default()),
         "adapters.cluster[].secret" => serde_json::to_value(Secret::default()),
+        "conditions.cluster[]" => serde_json::to_value(ConditionRule::default()),
         name => return defaults.get(name).cloned().unwrap_or_default(),
     };
     entry.unwrap_or_default()
@@ -75,12 +78,17 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
     if path == "adapters.cluster[]" {
         text.push_str("Entries of `adapters.nodepool` have the same form.\n\n");
     }
+    if path == "conditions.cluster[]" {
+        text.push_str("Entries of `conditions.nodepool` have the same form.\n\n");
+    }
     if path == "adapters.cluster[].secret" {
         text.push_str("`store_password` has the same form.\n\n");
     }
     text.push_str("| key | form | default | |\n|---|---|---|---|\n");
     for key in section.keys {
-        let default = match defaults.get(key.name) {
+        // A key that is a word of Rust is written `r#type` there.
+        let name = key.name.trim_start_matches("r#");
+        let default = match defaults.get(name) {
             None | Some(Value::Null) => String::new(),
             Some(Value::Object(_)) => "see below".to_owned(),
             Some(Value::Array(list)) if list.is_empty() => "`[]`".to_owned(),
@@ -91,8 +99,7 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
         };
         let _ = writeln!(
             text,
-            "| `{}` | {} | {default} | {} |",
-            key.name,
+            "| `{name}` | {} | {default} | {} |",
             form(key.kind),
             sentence(key.about)
         );
@@ -118,7 +125,7 @@ fn form(kind: &str) -> &'static str {
         "bool" => "true or false",
         "Duration" => "duration",
         "Vec<String>" => "list of text",
-        "Vec<Issuer>" | "Vec<Adapter>" => "list of sections",
+        "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" => "list of sections",
         "Secret" => "reference to a secret",
         "Profile" | "Authorization" | "Role" | "Runner" | "LogFormat" | "LogLevel" => "word",
         _ => "section",

@@ -1,6 +1,6 @@
 //! The parts of the server, chosen and put together. Nothing else picks implementations.
 
-use crate::config::{Config, Profile, graph};
+use crate::config::{Config, Profile, conditions, graph};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::ids::Ids;
@@ -200,6 +200,7 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
         },
         catalog: config.catalog.clone().unwrap_or_default(),
         authorization: config.auth.authorization,
+        conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
