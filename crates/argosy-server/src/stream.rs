@@ -165,11 +165,9 @@ impl Events {
     }
 }
 
-/// Waits until the process is to end; for ever if nobody is left to say so.
+/// Waits until the process is to end, or nobody is left to say so: the listener stops then, too.
 async fn stopped(shutdown: &mut watch::Receiver<bool>) {
-    if shutdown.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
-    }
+    let _ = shutdown.wait_for(|stop| *stop).await;
 }
 
 const fn revision(event: &WatchEvent) -> Revision {

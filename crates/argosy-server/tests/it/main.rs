@@ -11,3 +11,6 @@ mod walk;
 
 #[cfg(test)]
 mod watch;
+
+#[cfg(test)]
+mod client;
