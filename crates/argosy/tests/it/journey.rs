@@ -4,6 +4,7 @@
 //! value it asks the profile for.
 
 mod full;
+mod mvp;
 
 /// Makes the four tests of each journey.
 macro_rules! journeys {

@@ -131,6 +131,13 @@ impl Setup {
         self
     }
 
+    /// As `tokens`, but teams do not matter: what a caller may not touch is for adapters to find.
+    pub(crate) fn tokens_without_teams(self, entries: Value) -> Self {
+        let mut setup = self.tokens(entries);
+        setup.config = setup.config.replace("tokens.yaml }", "tokens.yaml, authorization: none }");
+        setup
+    }
+
     /// Callers by token: entries of a file of tokens, each with the token itself in `token`.
     pub(crate) fn tokens(self, mut entries: Value) -> Self {
         for entry in entries.as_array_mut().expect("a list") {
@@ -232,6 +239,14 @@ impl Server {
         let mut process = self.process.take().expect("a running server");
         process.signal("TERM");
         process.ended().await
+    }
+
+    /// Changes a file of the server's directory while it is down.
+    pub(crate) fn edit(&self, name: &str, change: impl FnOnce(String) -> String) {
+        assert!(self.process.is_none(), "the server is running");
+        let path = self.dir.join(name);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, change(text)).expect("a writable file");
     }
 
     /// Starts it again at the same address, on what it left behind.
