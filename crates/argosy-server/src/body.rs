@@ -39,6 +39,14 @@ const IDLE_MAX: Duration = Duration::from_secs(10);
 /// How long a whole body may take: 1 MiB in this time is 35 KB/s, slower than any link we serve.
 const TOTAL_MAX: Duration = Duration::from_secs(30);
 
+/// How much more of a body that is too large is read and thrown away, and for how long.
+///
+/// A client that is still sending when the connection is closed sees a broken pipe, and never the
+/// answer that would tell it why. Most send a file that is a little too large; somebody who sends
+/// without end is cut off.
+const DISCARD_MAX: usize = 16 * 1024 * 1024;
+const DISCARD_TIME: Duration = Duration::from_secs(5);
+
 /// Why a body was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
@@ -61,11 +69,28 @@ pub enum BodyError {
 
 /// Reads a body, but never more than `max` bytes of it.
 ///
-/// A length that is known to be too large is refused before a byte is read.
+/// What is too large is sent to its end before the answer, unless that takes too long.
 ///
 /// # Errors
 /// `TooLarge`; `TooSlow` after 10 s without a byte, or 30 s in all; `Broken`.
 pub async fn read_limited(mut body: Body, max: usize) -> Result<Bytes, BodyError> {
+    let read = read(&mut body, max).await;
+    if let Err(BodyError::TooLarge { .. }) = &read {
+        let _ = timeout(DISCARD_TIME, discard(&mut body)).await;
+    }
+    read
+}
+
+async fn discard(body: &mut Body) {
+    let mut len = 0;
+    while len < DISCARD_MAX
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        len += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+async fn read(body: &mut Body, max: usize) -> Result<Bytes, BodyError> {
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| max < announced) {
         return Err(BodyError::TooLarge { max });

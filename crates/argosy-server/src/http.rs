@@ -35,7 +35,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH,
-    CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, EXPECT, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
@@ -243,8 +243,11 @@ async fn admit(
     Ok(Ask { server: server.clone(), route, caller, profile, parts, cluster, nodepool, body })
 }
 
-/// Says too much before any of it is read.
+/// Says too much to a client that asks before it sends.
 fn check_length(headers: &HeaderMap, max: usize) -> Result<(), Fault> {
+    if !headers.contains_key(EXPECT) {
+        return Ok(());
+    }
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     match length.map(str::parse::<usize>) {
         Some(Ok(length)) if max < length => Err(body::BodyError::TooLarge { max }.into()),
