@@ -3,5 +3,6 @@
 //! The journeys of the HyperFleet documents run four times, on each store and in each profile; what
 //! does not depend on them runs once.
 
+mod bad_input;
 mod harness;
 mod journey;

@@ -37,6 +37,11 @@ impl Reply {
         if self.text.is_empty() { Value::Null } else { self.json() }
     }
 
+    #[track_caller]
+    pub(crate) fn expect_status(&self, status: u16) {
+        assert_eq!(self.status, status, "{}", self.text);
+    }
+
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_else(|| panic!("no header {name} in {:?}", self.headers))
