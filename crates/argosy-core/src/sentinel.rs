@@ -149,17 +149,19 @@ fn due(
     }
     let report = last_report(of, spec);
     let done = done(of, &spec.name).is_some();
+    // What a webhook's adapter reports is its own to retry; only an undelivered event is ours.
+    let ours = spec.runner == Runner::BuiltIn;
+    let failed = ours
+        && (adapter_phase(of, &spec.name) == AdapterPhase::Failed
+            || report.is_some_and(|report| report.conditions.health.status == Tri::False));
     let last = match (attempts, report.map(|report| report.last_report_time)) {
         (Some(past), reported) => reported.map_or(past.started, |at| at.max(past.started)),
-        // A report from before its turn says that it waits: now it need not.
-        (None, Some(reported)) if done || turn <= reported => reported,
+        // A report from before its turn says that it waits: now it need not. And one of ours that
+        // says it is at work was made by a process that is gone, and its work with it.
+        (None, Some(reported)) if done || (turn <= reported && (failed || !ours)) => reported,
         (None, _) => return Some((Timestamp::MIN, "its turn")),
     };
     let failures = attempts.map_or(0, |past| past.failures);
-    // What a webhook's adapter reports is its own to retry; only an undelivered event is ours.
-    let failed = spec.runner == Runner::BuiltIn
-        && (adapter_phase(of, &spec.name) == AdapterPhase::Failed
-            || report.is_some_and(|report| report.conditions.health.status == Tri::False));
     let (wait, reason) = if 0 < failures || failed {
         let who = format!("{}/{}", of.id, spec.name);
         let wait = backoff::delay(&who, failures.max(1), rules.backoff_first, rules.backoff_max);

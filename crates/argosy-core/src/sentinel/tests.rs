@@ -97,9 +97,18 @@ fn what_is_done_is_looked_at_again_at_the_resync_of_what_is_ready() {
 fn what_is_at_work_is_looked_at_again_at_the_resync_of_what_is_not_ready() {
     check("a", "a:FT@1+5/JobRunning", "a:0@1+4", 14, "wake 15");
     check("a", "a:FT@1+5/JobRunning", "a:0@1+4", 15, "a: resync of what is not done, wake 65");
-    check("a", "a:UT@1+5", "", 15, "a: resync of what is not done, wake 65");
+    check("a", "a:UT@1+5", "a:0@1+4", 15, "a: resync of what is not done, wake 65");
     // It ended without a word.
     check("a", "", "a:0@1+5", 15, "a: resync of what is not done, wake 60");
+}
+
+#[test]
+fn what_was_at_work_in_a_process_that_is_gone_is_begun_anew_at_once() {
+    check("a", "a:FT@1+5/JobRunning", "", 6, "a: its turn, wake 65");
+    check("a", "a:UT@1+5", "", 6, "a: its turn, wake 65");
+    // Work outside goes on, and a restart does not shorten the wait after a failure.
+    check("a!", "a:UT@1+5", "", 6, "wake 15");
+    check("a", "a:F@1+5/QuotaExceeded", "", 5, "wake 5");
 }
 
 #[test]
