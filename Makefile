@@ -19,8 +19,8 @@ build: ## build the program: target/release/argosy
 test: ## everything CI runs, cheapest first (installs PostgreSQL and a Python environment if missing)
 	@scripts/ci-steps
 
-bench: ## measure: latency, throughput and memory, embedded and PostgreSQL side by side
-	@scripts/bench
+bench: ## measure: latency, throughput and memory, embedded and PostgreSQL side by side (ARGS=--quick)
+	@scripts/bench $(ARGS)
 
 fmt: ## format the code
 	cargo fmt --all

@@ -1,0 +1,176 @@
+//! What was measured, and how it is shown.
+
+use crate::work::Sizes;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What was measured on one store, by the key of its line.
+#[derive(Default)]
+pub(crate) struct Figures(BTreeMap<String, f64>);
+
+impl Figures {
+    pub(crate) fn set(&mut self, key: impl Into<String>, value: f64) {
+        self.0.insert(key.into(), value);
+    }
+
+    pub(crate) fn get(&self, key: &str) -> f64 {
+        self.0.get(key).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The middle, the hundredth-slowest and the slowest, in milliseconds, as `KEY.p50` and so on.
+    pub(crate) fn times(&mut self, key: &str, mut times: Vec<Duration>) {
+        times.sort_unstable();
+        let at = |share: f64| {
+            // Rounded up: the p99 of 100 times is the 99th, not the 100th.
+            let place = (times.len() as f64 * share).ceil() as usize;
+            times.get(place.saturating_sub(1)).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+        };
+        for (name, share) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
+            self.set(format!("{key}.{name}"), at(share));
+        }
+    }
+}
+
+/// One line of the table: what, its key, its unit, and what it must stay below.
+struct Line(&'static str, &'static str, &'static str, Option<f64>);
+
+const LINES: &[(&str, &[Line])] = &[
+    (
+        "create → Ready, three instant adapters",
+        &[
+            Line("one at a time, p50", "ready.1.p50", "ms", None),
+            Line("one at a time, p99", "ready.1.p99", "ms", Some(100.0)),
+            Line("one at a time, slowest", "ready.1.max", "ms", None),
+            Line("16 in flight, p50", "ready.16.p50", "ms", None),
+            Line("16 in flight, p99", "ready.16.p99", "ms", None),
+            Line("16 in flight, clusters made Ready", "ready.16.rate", "/s", None),
+            Line("processor time of the server, each", "ready.cpu", "µs", None),
+        ],
+    ),
+    (
+        "acknowledged creates, nothing else to do",
+        &[
+            Line("1 client", "create.1.rate", "/s", None),
+            Line("1 client, p50", "create.1.p50", "ms", None),
+            Line("1 client, p99", "create.1.p99", "ms", None),
+            Line("64 clients", "create.64.rate", "/s", None),
+            Line("64 clients, p50", "create.64.p50", "ms", None),
+            Line("64 clients, p99", "create.64.p99", "ms", None),
+            Line("64 clients, processor time of the server, each", "create.64.cpu", "µs", None),
+        ],
+    ),
+    (
+        "reads over all clusters",
+        &[
+            Line("list by labels, phase and provider, p50", "list.p50", "ms", None),
+            Line("list by labels, phase and provider, p99", "list.p99", "ms", Some(10.0)),
+            Line("… inside the server, mean", "list.server", "ms", None),
+            Line("… processor time of the server, each", "list.cpu", "µs", None),
+            Line("search of three terms, p50", "search.p50", "ms", None),
+            Line("search of three terms, p99", "search.p99", "ms", Some(10.0)),
+            Line("… inside the server, mean", "search.server", "ms", None),
+            Line("… processor time of the server, each", "search.cpu", "µs", None),
+            Line("first page of all, with total, p50", "page.p50", "ms", None),
+            Line("first page of all, with total, p99", "page.p99", "ms", Some(10.0)),
+            Line("… processor time of the server, each", "page.cpu", "µs", None),
+            Line("part of a name, p50", "name.p50", "ms", None),
+            Line("part of a name, p99", "name.p99", "ms", Some(10.0)),
+            Line("… processor time of the server, each", "name.cpu", "µs", None),
+        ],
+    ),
+    (
+        "watch: one change to every watcher of a list",
+        &[
+            Line("PATCH sent → last watcher told, p50", "watch.p50", "ms", None),
+            Line("PATCH sent → last watcher told, p99", "watch.p99", "ms", None),
+            Line("events delivered", "watch.rate", "/s", None),
+            Line("processor time of the server, each event", "watch.cpu", "µs", None),
+        ],
+    ),
+    (
+        "memory and start",
+        &[
+            Line("resident, no clusters", "memory.empty", "MB", None),
+            Line("resident, all clusters", "memory.loaded", "MB", Some(200.0)),
+            Line("resident after a restart", "memory.restarted", "MB", Some(200.0)),
+            Line("kB a cluster, after a restart", "memory.cluster", "kB", None),
+            Line("start after kill -9, median", "start.p50", "ms", Some(1000.0)),
+            Line("start after kill -9, slowest", "start.max", "ms", None),
+        ],
+    ),
+];
+
+pub(crate) fn print_table(columns: &[(&str, Figures)], sizes: &Sizes, took: Duration) {
+    println!("{}", heading(sizes, took));
+    for (title, lines) in LINES {
+        println!();
+        print!("{:<50}", format!("{title} "));
+        for (name, _) in columns {
+            print!("{name:>14}");
+        }
+        println!("   target");
+        for Line(what, key, unit, target) in *lines {
+            print!("  {what:<48}");
+            for (_, figures) in columns {
+                let cell = figures.0.get(*key).map_or_else(String::new, |value| short(*value));
+                print!("{:>14}", format!("{cell} {unit}"));
+            }
+            match target {
+                Some(target) => {
+                    let met = columns.iter().map(|(_, figures)| verdict(figures, key, *target));
+                    let met: Vec<_> = met.collect();
+                    println!("   < {target} {unit}: {}", met.join(", "));
+                }
+                None => println!(),
+            }
+        }
+    }
+}
+
+pub(crate) fn print_json(columns: &[(&str, Figures)], sizes: &Sizes, took: Duration) {
+    let lines = LINES.iter().flat_map(|(_, lines)| *lines);
+    let targets: BTreeMap<_, _> =
+        lines.filter_map(|Line(_, key, _, target)| Some((*key, (*target)?))).collect();
+    let figures: BTreeMap<_, Value> =
+        columns.iter().map(|(name, figures)| (*name, json!(figures.0))).collect();
+    let heading = heading(sizes, took);
+    println!("{:#}", json!({ "about": heading, "figures": figures, "below": targets }));
+}
+
+fn verdict(figures: &Figures, key: &str, target: f64) -> &'static str {
+    match figures.0.get(key) {
+        Some(value) if *value < target => "met",
+        Some(_) => "MISSED",
+        None => "not measured",
+    }
+}
+
+fn short(value: f64) -> String {
+    match value {
+        value if value < 10.0 => format!("{value:.2}"),
+        value if value < 100.0 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+fn heading(sizes: &Sizes, took: Duration) -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpus = read("/proc/cpuinfo");
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown processor", |(_, model)| model);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = read("/proc/loadavg");
+    let load = load.split(' ').next().unwrap_or_default();
+    let date = argosy_control::clock::Clock::System.now();
+    let command: Vec<_> = std::env::args().skip(1).collect();
+    format!(
+        "argosy {} on {cores} × {model}, {date:.0}, load {load}, took {} s\n\
+         bench {}: {} clusters, {} watchers; client, server and PostgreSQL share these cores, over loopback",
+        env!("CARGO_PKG_VERSION"),
+        took.as_secs(),
+        command.join(" "),
+        sizes.clusters,
+        sizes.watchers,
+    )
+}

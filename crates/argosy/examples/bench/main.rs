@@ -1,0 +1,105 @@
+//! `make bench`: what the program does in how long, on both stores, with the targets beside it.
+//!
+//! Starts the release build as a process of its own and asks it over HTTP, from one thread. What a
+//! newcomer gets wrong: client, server and PostgreSQL share the machine's cores, so these figures
+//! are what all three do together.
+
+mod figures;
+mod http;
+mod server;
+mod work;
+
+use anyhow::{Context, Result};
+use argosy_scaleout::testing::TestPostgres;
+use clap::{Parser, ValueEnum};
+use figures::Figures;
+use server::Home;
+use std::path::PathBuf;
+use std::time::Instant;
+use work::Sizes;
+
+#[derive(Parser)]
+#[command(about = "Measures the release build, on both stores")]
+struct Args {
+    /// Smaller numbers, in less than a minute
+    #[arg(long)]
+    quick: bool,
+    /// How to print what was measured
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+    /// Only this store
+    #[arg(long, value_enum)]
+    store: Option<Kind>,
+    /// How many clusters to load, instead of what the mode says
+    #[arg(long)]
+    clusters: Option<usize>,
+    /// The program to measure, instead of the one built beside this one
+    #[arg(long)]
+    program: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Embedded,
+    Postgres,
+}
+
+/// The time, of which a measurement is made.
+#[expect(clippy::disallowed_methods, reason = "a stopwatch that is injected measures nothing")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+// One thread: the client takes at most one core.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let program = match args.program {
+        Some(program) => program,
+        None => beside()?,
+    };
+    let mut sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
+    sizes.clusters = args.clusters.unwrap_or(sizes.clusters);
+    let kinds = args.store.map_or(vec![Kind::Embedded, Kind::Postgres], |kind| vec![kind]);
+
+    let began = now();
+    let mut columns = Vec::new();
+    for kind in kinds {
+        let name = match kind {
+            Kind::Embedded => "embedded",
+            Kind::Postgres => "PostgreSQL",
+        };
+        // With fsync: what it acknowledges it keeps, as the embedded store does.
+        let postgres = (kind == Kind::Postgres).then(TestPostgres::start);
+        let home = async |what: &str| {
+            let store = match &postgres {
+                Some(postgres) => Some(postgres.database().await),
+                None => None,
+            };
+            let dir = format!("argosy-bench-{}-{what}", std::process::id());
+            Home::new(std::env::temp_dir().join(dir), store)
+        };
+        let mut figures = Figures::default();
+        work::creates(&program, &home("creates").await?, &sizes, &mut figures).await?;
+        work::clusters(&program, &home("clusters").await?, &sizes, &mut figures).await?;
+        columns.push((name, figures));
+    }
+    match args.output {
+        Output::Table => figures::print_table(&columns, &sizes, began.elapsed()),
+        Output::Json => figures::print_json(&columns, &sizes, began.elapsed()),
+    }
+    Ok(())
+}
+
+/// `target/release/argosy`, next to `target/release/examples/bench`.
+fn beside() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let dir = own.ancestors().nth(2).context("an example is two directories down")?;
+    Ok(dir.join("argosy"))
+}
