@@ -64,6 +64,35 @@ pub struct AuditEntry {
     pub hash: String,
 }
 
+/// Events that were given up, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetterList {
+    /// `DeadLetterList`.
+    #[schema(pattern = "^DeadLetterList$")]
+    pub kind: String,
+    /// The events.
+    pub items: Vec<DeadLetter>,
+    /// Send it as `before` to go on; absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub next: Option<u64>,
+}
+
+/// An event that an adapter refused, or that could not be delivered to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DeadLetter {
+    /// 1, 2, 3, … without holes.
+    #[schema(minimum = 1)]
+    pub sequence: u64,
+    /// Whom it was for.
+    pub adapter: String,
+    /// Why it was given up.
+    pub cause: String,
+    /// The CloudEvent.
+    #[schema(value_type = Object)]
+    pub event: serde_json::Value,
+}
+
 /// What a check of the audit log's hash chain found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditVerification {

@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, made from the route table and the wire types.
 
-use crate::audit::{AuditList, AuditVerification, Catalog, ServiceInfo};
+use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
 use crate::error::{CODES, Problem};
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
 use crate::resource::{WatchEvent, WatchKind};
@@ -177,6 +177,7 @@ fn schemas() -> Value {
     add::<StatusReport>(&mut schemas);
     add::<StatusHistory>(&mut schemas);
     add::<AuditList>(&mut schemas);
+    add::<DeadLetterList>(&mut schemas);
     add::<AuditVerification>(&mut schemas);
     add::<Catalog>(&mut schemas);
     add::<ServiceInfo>(&mut schemas);

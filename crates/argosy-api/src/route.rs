@@ -70,6 +70,8 @@ pub enum Operation {
     Report(Scope),
     /// Earlier reports.
     History(Scope),
+    /// Events that were given up.
+    ListDeadLetters,
     /// The audit log.
     ListAudit,
     /// A check of the audit log.
@@ -479,6 +481,16 @@ fn own() -> Vec<Route> {
             Some("audit verify"),
         ),
         route(
+            "/dead-letters",
+            Operation::ListDeadLetters,
+            "listDeadLetters",
+            Access::Administer,
+            "Events that adapters outside refused or could not be given, newest first.",
+            &[(JSON, Some("DeadLetterList"))],
+            None,
+        )
+        .with(vec![before(), limit()]),
+        route(
             "/catalog",
             Operation::Catalog,
             "getCatalog",
@@ -567,7 +579,8 @@ impl Route {
         let conflict = write && !matches!(self.operation, Operation::Report(_));
         let mut statuses = vec![400, 401, 403, 500, 503];
         let rules = [
-            (404, self.path.contains('{')),
+            // What an earlier create with the same key made may be gone.
+            (404, create || self.path.contains('{')),
             (409, conflict),
             (410, watch),
             (408, self.body.is_some()),

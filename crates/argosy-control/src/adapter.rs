@@ -1,6 +1,7 @@
 //! Reports of adapters: judged, stored with their history, and shown.
 
-use crate::office::{HISTORY, Mutation, Office, system};
+use crate::notify::CloudEvent;
+use crate::office::{DEAD_LETTERS, HISTORY, Mutation, Office, allow_verb, read_entry, system};
 use crate::resource::{Resources, Target};
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Role, Verb};
@@ -8,10 +9,9 @@ use argosy_core::adapter::{AdapterName, Old, Report, ReportDraft, Verdict, accep
 use argosy_core::id::ResourceId;
 use argosy_core::resource::{Generation, Resource};
 use argosy_store::Txn;
-use argosy_store::engine::{Entry, EntryQuery, Fence};
+use argosy_store::engine::{EntryQuery, Fence};
 use argosy_store::view::View;
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -188,6 +188,36 @@ impl Adapters {
             })
             .collect()
     }
+
+    /// Events of the caller's tenant that were given up, newest first, each with its sequence
+    /// number; `before` is the one to go on before.
+    ///
+    /// # Errors
+    /// The caller is not an admin, or the store is out of reach.
+    pub async fn dead_letters(
+        &self,
+        caller: &Caller,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, DeadLetter)>, Error> {
+        allow_verb(caller, Verb::Administer)?;
+        let keep = |letter: &DeadLetter| letter.tenant == caller.tenant;
+        let found = self.resources.office.newest(DEAD_LETTERS, before, limit, keep).await?;
+        Ok(found.into_iter().map(|(entry, letter)| (entry.sequence, letter)).collect())
+    }
+}
+
+/// An event that was given up: the adapter refused it, or could not be reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// Whom it was for.
+    pub adapter: AdapterName,
+    /// Whose resource it is about.
+    pub tenant: String,
+    /// Why it was given up.
+    pub cause: String,
+    /// The event.
+    pub event: CloudEvent,
 }
 
 /// Whether a report says anything that the one before it did not. One that only says "still so" is
@@ -196,12 +226,4 @@ fn differs(past: &Report, report: &Report) -> bool {
     past.observed_generation != report.observed_generation
         || past.conditions != report.conditions
         || past.data != report.data
-}
-
-/// Decodes an entry of one of our streams.
-pub(crate) fn read_entry<T: DeserializeOwned>(entry: &Entry) -> Result<T, Error> {
-    serde_json::from_str(&entry.body).map_err(|error| {
-        let place = format!("the entry {} cannot be read: {error}", entry.sequence);
-        argosy_store::Error::Refused(place).into()
-    })
 }

@@ -1,8 +1,7 @@
 //! The audit log: read it, and prove that nobody changed it.
 
 use crate::Error;
-use crate::adapter::read_entry;
-use crate::office::{AUDIT, Office, allow_verb};
+use crate::office::{AUDIT, Office, PAGE, allow_verb};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::audit::AuditRecord;
 use argosy_store::engine::{Entry, EntryQuery, chain};
@@ -53,9 +52,6 @@ pub struct Break {
     pub problem: String,
 }
 
-/// How many entries are checked at a time.
-const PAGE: usize = 1000;
-
 impl Audit {
     /// Records of the caller's tenant, newest first; `before` is the sequence to go on before.
     ///
@@ -68,26 +64,16 @@ impl Audit {
         limit: usize,
     ) -> Result<Vec<AuditEntry>, Error> {
         allow_verb(caller, Verb::Administer)?;
-        let mut found = Vec::new();
-        let mut cursor = before;
-        while found.len() < limit {
-            let page = self.page(cursor, true).await?;
-            let Some(last) = page.last() else { break };
-            cursor = Some(last.sequence);
-            for entry in page {
-                let record: AuditRecord = read_entry(&entry)?;
-                if record.tenant == caller.tenant && found.len() < limit {
-                    found.push(AuditEntry {
-                        sequence: entry.sequence,
-                        revision: entry.revision.0,
-                        record,
-                        previous: entry.previous,
-                        hash: entry.hash,
-                    });
-                }
-            }
-        }
-        Ok(found)
+        let keep = |record: &AuditRecord| record.tenant == caller.tenant;
+        let found = self.office.newest(AUDIT, before, limit, keep).await?;
+        let entry = |(entry, record): (Entry, AuditRecord)| AuditEntry {
+            sequence: entry.sequence,
+            revision: entry.revision.0,
+            record,
+            previous: entry.previous,
+            hash: entry.hash,
+        };
+        Ok(found.into_iter().map(entry).collect())
     }
 
     /// Checks the whole chain, from the oldest entry that is kept to the one the store remembers as
@@ -102,7 +88,7 @@ impl Audit {
         let mut previous: Option<Entry> = None;
         let end = head.as_ref().map_or(0, |(sequence, _)| *sequence);
         'chain: loop {
-            let page = self.page(previous.as_ref().map(|entry| entry.sequence), false).await?;
+            let page = self.page_after(previous.as_ref()).await?;
             let Some(_) = page.first() else { break };
             for entry in page {
                 // What was written after we asked for the head is for the next check.
@@ -129,9 +115,9 @@ impl Audit {
         Ok(found)
     }
 
-    async fn page(&self, cursor: Option<u64>, newest_first: bool) -> Result<Vec<Entry>, Error> {
-        let stream = AUDIT.to_owned();
-        let query = EntryQuery { stream, subject: None, cursor, newest_first, limit: PAGE };
+    async fn page_after(&self, entry: Option<&Entry>) -> Result<Vec<Entry>, Error> {
+        let (stream, cursor) = (AUDIT.to_owned(), entry.map(|entry| entry.sequence));
+        let query = EntryQuery { stream, subject: None, cursor, newest_first: false, limit: PAGE };
         Ok(self.office.store.entries(&query).await?)
     }
 }

@@ -13,9 +13,11 @@ use argosy_core::invariant;
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
 use argosy_core::status::Condition;
 use argosy_policy::MappedCondition;
+use argosy_store::engine::{Entry, EntryQuery};
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Store, Txn};
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::error;
@@ -25,6 +27,12 @@ pub(crate) const AUDIT: &str = "audit";
 
 /// The stream of reports, news or not.
 pub(crate) const HISTORY: &str = "history";
+
+/// The stream of events that were given up.
+pub(crate) const DEAD_LETTERS: &str = "dead-letters";
+
+/// How many entries of a stream are read at a time.
+pub(crate) const PAGE: usize = 1000;
 
 /// How often a write is decided anew when somebody else was first. Each time somebody else *did*
 /// get further, so giving up means that one resource takes dozens of writes at once.
@@ -139,6 +147,33 @@ impl Office {
         Ok(())
     }
 
+    /// The newest entries of a stream that `keep` keeps, before a sequence number.
+    pub(crate) async fn newest<T: DeserializeOwned>(
+        &self,
+        stream: &str,
+        before: Option<u64>,
+        limit: usize,
+        keep: impl Fn(&T) -> bool,
+    ) -> Result<Vec<(Entry, T)>, Error> {
+        let mut found = Vec::new();
+        let mut cursor = before;
+        while found.len() < limit {
+            let stream = stream.to_owned();
+            let query =
+                EntryQuery { stream, subject: None, cursor, newest_first: true, limit: PAGE };
+            let page = self.store.entries(&query).await?;
+            let Some(last) = page.last() else { break };
+            cursor = Some(last.sequence);
+            for entry in page {
+                let value: T = read_entry(&entry)?;
+                if keep(&value) && found.len() < limit {
+                    found.push((entry, value));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// May the caller do this to the resource?
     pub(crate) fn allow(
         &self,
@@ -185,6 +220,14 @@ impl<'a> From<&'a Tombstone> for Belongs<'a> {
     fn from(of: &'a Tombstone) -> Self {
         Self { tenant: &of.tenant, team: of.team.as_deref(), owner: of.owner }
     }
+}
+
+/// Decodes an entry of one of our streams.
+pub(crate) fn read_entry<T: DeserializeOwned>(entry: &Entry) -> Result<T, Error> {
+    serde_json::from_str(&entry.body).map_err(|error| {
+        let place = format!("the entry {} cannot be read: {error}", entry.sequence);
+        argosy_store::Error::Refused(place).into()
+    })
 }
 
 /// May the caller do this at all?

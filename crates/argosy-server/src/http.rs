@@ -346,6 +346,7 @@ async fn handle(ask: Ask) -> Answer {
         Operation::Statuses(scope) => adapter::statuses(&ask, scope),
         Operation::Report(scope) => adapter::report(&ask, scope).await,
         Operation::History(scope) => adapter::history(&ask, scope).await,
+        Operation::ListDeadLetters => audit::dead_letters(&ask).await,
         Operation::ListAudit => audit::list(&ask).await,
         Operation::VerifyAudit => audit::verify(&ask).await,
         Operation::Catalog => audit::catalog(&ask),

@@ -8,7 +8,7 @@ fn every_code_is_there_once() {
 }
 
 #[test]
-fn the_document_lists_what_the_code_says() {
+fn the_generated_list_of_codes_is_current() {
     crate::golden("docs/errors.md", &document());
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_committed_document_is_what_the_code_says() {
+fn the_generated_document_is_current() {
     crate::golden("openapi/argosy.json", &text());
 }
 

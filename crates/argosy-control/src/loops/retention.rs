@@ -1,9 +1,8 @@
 //! Forgets what is old, so that nothing grows without bound.
 
 use crate::Error;
-use crate::loops::run::DEAD_LETTERS;
 use crate::loops::{Beats, RENEW_EVERY, lead};
-use crate::office::{AUDIT, HISTORY, Office};
+use crate::office::{AUDIT, DEAD_LETTERS, HISTORY, Office};
 use argosy_store::Txn;
 use argosy_store::engine::{EntryQuery, Fence, Retention, StreamRetention};
 use jiff::{SignedDuration, Timestamp};

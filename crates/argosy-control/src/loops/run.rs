@@ -1,8 +1,8 @@
 //! One run of one adapter for one resource: a built-in one does its work here, an outside one is told.
 
-use crate::adapter::{Adapters, Reporting};
+use crate::adapter::{Adapters, DeadLetter, Reporting};
 use crate::notify::{CloudEvent, EventData, Notifier, OwnerData, SendError};
-use crate::office::{Mutation, Office, system};
+use crate::office::{DEAD_LETTERS, Mutation, Office, system};
 use crate::provider::{Ask, Cause, Done, Part, Provider, Refusal};
 use crate::{Error, Stored};
 use argosy_core::adapter::{AdapterName, DraftCondition, ReportDraft, Tri};
@@ -27,9 +27,6 @@ pub(crate) const DELIVERIES_MAX: u32 = 5;
 /// How long a delivery may take. Adapters acknowledge and then work, so a minute is long; a receiver
 /// that never answers must not hold its place for ever.
 const SEND_MAX: Duration = Duration::from_secs(60);
-
-/// The stream of events that were given up.
-pub(crate) const DEAD_LETTERS: &str = "dead-letters";
 
 /// Where API paths begin.
 const BASE: &str = "/api/hyperfleet/v1";
@@ -203,7 +200,7 @@ impl Hands {
                 stats.events_rejected.add_one();
                 let cause = error.to_string();
                 let dispatch = |dispatch: &mut Dispatch| dispatch.rejected = Some(cause.clone());
-                self.note(job, "reject-event", dispatch, Some(&event)).await
+                self.note(job, "reject-event", dispatch, Some((&event, &cause))).await
             }
         }
     }
@@ -245,7 +242,7 @@ impl Hands {
         job: &Job,
         action: &'static str,
         change: impl Fn(&mut Dispatch),
-        dead: Option<&CloudEvent>,
+        dead: Option<(&CloudEvent, &str)>,
     ) -> Ended {
         let caller = system("sentinel");
         let decide = |view: &View, now: Timestamp| {
@@ -264,8 +261,14 @@ impl Hands {
             let after = self.office().settled(Some(&before.value), after, now);
             let mut txn = Txn::at(now);
             txn.fence(self.fence.clone());
-            if let Some(event) = dead {
-                txn.append(DEAD_LETTERS, &job.id.to_string(), event);
+            if let Some((event, cause)) = dead {
+                let letter = DeadLetter {
+                    adapter: job.adapter.clone(),
+                    tenant: before.value.tenant.clone(),
+                    cause: cause.to_owned(),
+                    event: event.clone(),
+                };
+                txn.append(DEAD_LETTERS, &job.id.to_string(), &letter);
             }
             Office::write(
                 &mut txn,

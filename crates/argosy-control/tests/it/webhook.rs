@@ -1,11 +1,11 @@
 //! Events for adapters outside: once a generation, again at each resync, and given up in the end.
 
-use crate::world::{World, adapter_caller, cluster, report, user, with_adapters};
+use crate::world::{World, adapter_caller, admin, cluster, of_tenant, report, user, with_adapters};
 use argosy_control::Settings;
+use argosy_control::adapter::DeadLetter;
 use argosy_control::notify::{CloudEvent, SendError};
 use argosy_core::adapter::{Runner, Tri};
 use argosy_core::status::Phase;
-use argosy_store::engine::EntryQuery;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
@@ -18,16 +18,11 @@ async fn done(world: &World, generation: u32) {
     world.control.adapters.report(&adapter_caller("hook"), cluster("a"), draft).await.unwrap();
 }
 
-async fn dead_letters(world: &World) -> Vec<CloudEvent> {
-    let query = EntryQuery {
-        stream: "dead-letters".to_owned(),
-        subject: None,
-        cursor: None,
-        newest_first: false,
-        limit: 10,
-    };
-    let entries = world.store.entries(&query).await.unwrap();
-    entries.iter().map(|entry| serde_json::from_str(&entry.body).unwrap()).collect()
+async fn dead_letters(world: &World) -> Vec<DeadLetter> {
+    let adapters = &world.control.adapters;
+    assert!(adapters.dead_letters(&of_tenant("other"), None, 10).await.unwrap().is_empty());
+    let letters = adapters.dead_letters(&admin(), None, 10).await.unwrap();
+    letters.into_iter().map(|(_, letter)| letter).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +78,8 @@ async fn c4_an_event_that_fails_five_times_becomes_a_dead_letter() {
     assert_eq!(rejected.status, Tri::True);
     assert!(rejected.message.contains("hook (503)"), "{}", rejected.message);
     let dead = dead_letters(&world).await;
-    assert_eq!(dead.iter().map(|event| &event.data.id).collect::<Vec<_>>(), [&id]);
+    assert_eq!(dead.iter().map(|letter| &letter.event.data.id).collect::<Vec<_>>(), [&id]);
+    assert_eq!((dead[0].adapter.as_str(), dead[0].cause.as_str()), ("hook", "503"));
     let stats = &world.control.stats;
     assert_eq!((stats.events_failed.get(), stats.events_rejected.get()), (5, 1));
 

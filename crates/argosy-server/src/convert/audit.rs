@@ -1,6 +1,7 @@
-//! Audit records and the catalog, to the wire.
+//! Audit records, dead letters and the catalog, to the wire.
 
 use argosy_api::audit as api;
+use argosy_control::adapter::DeadLetter;
 use argosy_control::audit::{AuditEntry, Verification};
 use argosy_core::catalog::Catalog;
 
@@ -24,6 +25,12 @@ pub(crate) fn entry(entry: AuditEntry) -> api::AuditEntry {
         previous: entry.previous,
         hash: entry.hash,
     }
+}
+
+pub(crate) fn dead_letter((sequence, letter): (u64, DeadLetter)) -> api::DeadLetter {
+    let event = serde_json::to_value(letter.event).unwrap_or_default();
+    let adapter = letter.adapter.to_string();
+    api::DeadLetter { sequence, adapter, cause: letter.cause, event }
 }
 
 pub(crate) fn verification(found: Verification) -> api::AuditVerification {
