@@ -3,6 +3,10 @@
 //! The journeys of the HyperFleet documents run four times, on each store and in each profile; what
 //! does not depend on them runs once.
 
+mod adapters;
+mod auth;
 mod bad_input;
+mod cli;
+mod contract;
 mod harness;
 mod journey;

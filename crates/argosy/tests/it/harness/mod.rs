@@ -8,17 +8,17 @@ pub(crate) mod cloud;
 pub(crate) mod command;
 
 pub(crate) use api::{Api, Reply, subset};
-pub(crate) use command::{Ran, argosy};
+pub(crate) use command::{argosy, run};
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_argosy");
@@ -234,6 +234,16 @@ impl Server {
         drop(self.process.take());
     }
 
+    /// Sends the process a signal, by name.
+    pub(crate) fn signal(&self, name: &str) {
+        self.process().signal(name);
+    }
+
+    /// The address of the store, as the server was given it.
+    pub(crate) fn store(&self) -> &str {
+        &self.store
+    }
+
     /// Asks the process to end, and waits until it has; its exit code.
     pub(crate) async fn stop(&mut self) -> Option<i32> {
         let mut process = self.process.take().expect("a running server");
@@ -300,34 +310,22 @@ impl Process {
         Self::spawn(command, "listening address=").await
     }
 
-    /// Starts a process that says its address in a line of standard error, after `announcement`;
-    /// `Err` is all it wrote if it ends first.
+    /// Starts a process that says its address in a line of its output, after `announcement`; `Err` is
+    /// all it wrote if it ends first.
     pub(crate) async fn spawn(mut command: Command, announcement: &str) -> Result<Self, String> {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be run");
         let log = Log::default();
-        let (tell, told) = oneshot::channel();
-        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-        let (kept, announcement) = (log.clone(), announcement.to_owned());
-        std::thread::spawn(move || {
-            let mut tell = Some(tell);
-            for line in lines.map_while(Result::ok) {
-                kept.push(&line);
-                let address = line.split_once(&announcement).map(|(_, rest)| rest);
-                if let Some(address) = address.and_then(|rest| rest.split_whitespace().next())
-                    && let Some(tell) = tell.take()
-                {
-                    let _ = tell.send(address.to_owned());
-                }
-            }
-        });
+        let (tell, mut told) = mpsc::channel(1);
+        follow(child.stdout.take().expect("piped"), &log, announcement, tell.clone());
+        follow(child.stderr.take().expect("piped"), &log, announcement, tell);
         let mut process = Self { child, address: String::new(), log: log.clone() };
-        match tokio::time::timeout(PATIENCE, told).await {
-            Ok(Ok(address)) => {
+        match tokio::time::timeout(PATIENCE, told.recv()).await {
+            Ok(Some(address)) => {
                 process.address = address;
                 Ok(process)
             }
-            Ok(Err(_)) | Err(_) => Err(log.read()),
+            Ok(None) | Err(_) => Err(log.read()),
         }
     }
 
@@ -344,6 +342,26 @@ impl Process {
             await_until("the process ends", async || self.child.try_wait().expect("our own child"));
         status.await.code()
     }
+}
+
+/// Keeps what a process writes, and tells what comes after the announcement.
+fn follow(
+    output: impl Read + Send + 'static,
+    log: &Log,
+    announcement: &str,
+    tell: mpsc::Sender<String>,
+) {
+    let (log, announcement) = (log.clone(), announcement.to_owned());
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            log.push(&line);
+            let address = line.split_once(&announcement).map(|(_, rest)| rest);
+            let end = |c: char| c.is_whitespace() || c == ',';
+            if let Some(address) = address.and_then(|rest| rest.split(end).next()) {
+                let _ = tell.try_send(address.to_owned());
+            }
+        }
+    });
 }
 
 impl Drop for Process {
