@@ -3,10 +3,23 @@
 //! The journeys of the HyperFleet documents run four times, on each store and in each profile; what
 //! does not depend on them runs once.
 
-mod adapters;
-mod auth;
-mod bad_input;
-mod cli;
-mod contract;
+#[cfg(test)]
 mod harness;
+
+#[cfg(test)]
 mod journey;
+
+#[cfg(test)]
+mod bad_input;
+
+#[cfg(test)]
+mod contract;
+
+#[cfg(test)]
+mod cli;
+
+#[cfg(test)]
+mod auth;
+
+#[cfg(test)]
+mod adapters;

@@ -151,12 +151,6 @@ impl Setup {
         self.file("tokens.yaml", &entries.to_string()).config("auth: { tokens_file: tokens.yaml }")
     }
 
-    /// Another flag.
-    pub(crate) fn flag(mut self, flag: &str) -> Self {
-        self.flags.push(flag.to_owned());
-        self
-    }
-
     /// Without a simulated cloud: only adapters outside do anything.
     pub(crate) fn without_cloud(mut self) -> Self {
         self.flags.retain(|flag| !flag.starts_with("--simulated-cloud"));
