@@ -4,11 +4,15 @@ pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;
 
-use crate::office::Office;
+use crate::Error;
+use crate::office::{Mutation, Office, system};
+use argosy_core::id::ResourceId;
+use argosy_core::resource::{Generation, Resource};
+use argosy_store::Txn;
 use argosy_store::engine::Fence;
+use argosy_store::view::View;
 use jiff::{SignedDuration, Timestamp};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing::warn;
 
@@ -58,4 +62,44 @@ pub(crate) async fn lead(
         }
         tokio::time::sleep(RENEW_EVERY).await;
     }
+}
+
+/// What we change about a resource by ourselves.
+pub(crate) struct Amendment {
+    pub(crate) id: ResourceId,
+    pub(crate) action: &'static str,
+    /// Only while the resource is at this generation.
+    pub(crate) generation: Option<Generation>,
+}
+
+/// Changes what we know about a resource, and its conditions with it.
+pub(crate) async fn amend(
+    office: &Office,
+    fence: &Fence,
+    amendment: Amendment,
+    change: impl Fn(&mut Resource, &mut Txn, Timestamp),
+) -> Result<(), Error> {
+    let Amendment { id, action, generation } = amendment;
+    let caller = system("sentinel");
+    let decide = |view: &View, now: Timestamp| {
+        let Some(before) = view.resource(id) else { return Ok((None, ())) };
+        if generation.is_some_and(|generation| generation != before.value.generation) {
+            return Ok((None, ()));
+        }
+        let mut txn = Txn::at(now);
+        txn.fence(fence.clone());
+        let mut changed = (*before.value).clone();
+        change(&mut changed, &mut txn, now);
+        let adapters = office.adapters(changed.kind);
+        let children = view.has_children(id);
+        let after = changed.refreshed(adapters, children, now).unwrap_or(changed);
+        let after = office.settled(Some(&before.value), after, now);
+        if after == *before.value {
+            return Ok((None, ()));
+        }
+        let change = Mutation::update(action, before, Arc::new(after));
+        Office::write(&mut txn, change, &caller, now)?;
+        Ok((Some(txn), ()))
+    };
+    office.decide(decide).await.map(|_| ())
 }

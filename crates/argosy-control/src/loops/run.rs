@@ -1,8 +1,9 @@
 //! One run of one adapter for one resource: a built-in one does its work here, an outside one is told.
 
 use crate::adapter::{Adapters, DeadLetter, Reporting};
+use crate::loops::{Amendment, amend};
 use crate::notify::{CloudEvent, EventData, Notifier, OwnerData, SendError};
-use crate::office::{DEAD_LETTERS, Mutation, Office, system};
+use crate::office::{DEAD_LETTERS, Office};
 use crate::provider::{Ask, Cause, Done, Part, Provider, Refusal};
 use crate::{Error, Stored};
 use argosy_core::adapter::{AdapterName, DraftCondition, ReportDraft, Tri};
@@ -11,7 +12,6 @@ use argosy_core::id::ResourceId;
 use argosy_core::resource::{Dispatch, Generation, Kind, Resource};
 use argosy_store::Txn;
 use argosy_store::engine::Fence;
-use argosy_store::view::View;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -244,42 +244,25 @@ impl Hands {
         change: impl Fn(&mut Dispatch),
         dead: Option<(&CloudEvent, &str)>,
     ) -> Ended {
-        let caller = system("sentinel");
-        let decide = |view: &View, now: Timestamp| {
-            let Some(before) = view.resource(job.id) else { return Ok((None, ())) };
-            if before.value.generation != job.generation {
-                return Ok((None, ()));
-            }
-            let mut after = (*before.value).clone();
+        let amendment = Amendment { id: job.id, action, generation: Some(job.generation) };
+        let note = |after: &mut Resource, txn: &mut Txn, _: Timestamp| {
             let dispatch = after.dispatches.entry(job.adapter.clone()).or_default();
             if dispatch.generation != job.generation {
                 *dispatch = Dispatch { generation: job.generation, ..Dispatch::default() };
             }
             change(dispatch);
-            let adapters = self.office().adapters(after.kind);
-            let after = after.refreshed(adapters, view.has_children(job.id), now).unwrap_or(after);
-            let after = self.office().settled(Some(&before.value), after, now);
-            let mut txn = Txn::at(now);
-            txn.fence(self.fence.clone());
             if let Some((event, cause)) = dead {
                 let letter = DeadLetter {
                     adapter: job.adapter.clone(),
-                    tenant: before.value.tenant.clone(),
+                    tenant: after.tenant.clone(),
                     cause: cause.to_owned(),
                     event: event.clone(),
                 };
                 txn.append(DEAD_LETTERS, &job.id.to_string(), &letter);
             }
-            Office::write(
-                &mut txn,
-                Mutation::update(action, before, Arc::new(after)),
-                &caller,
-                now,
-            )?;
-            Ok((Some(txn), ()))
         };
-        match self.office().decide(decide).await {
-            Ok(_) => Ended::Well,
+        match amend(self.office(), &self.fence, amendment, note).await {
+            Ok(()) => Ended::Well,
             Err(Error::Store(argosy_store::Error::Fenced)) => Ended::Fenced,
             Err(error) => {
                 warn!(%error, resource = %job.id, "could not save how a delivery went");

@@ -5,8 +5,8 @@
 
 use crate::Error;
 use crate::loops::run::{Ended, Hands, Job};
-use crate::loops::{Beats, LEASE, RENEW_EVERY, lead};
-use crate::office::{Mutation, Office, system};
+use crate::loops::{Amendment, Beats, LEASE, RENEW_EVERY, amend, lead};
+use crate::office::{Office, system};
 use crate::resource::{bury, delete_children};
 use argosy_core::adapter::{AdapterName, Runner};
 use argosy_core::id::ResourceId;
@@ -376,55 +376,22 @@ impl Desk {
         for adapter in stalled {
             warn!(resource = %of.id, %adapter, "adapter let its deadline pass");
         }
-        let mark = |resource: &mut Resource, now: Timestamp| {
+        let mark = |resource: &mut Resource, _: &mut Txn, now: Timestamp| {
             for adapter in stalled {
                 resource.stalled.entry(adapter.clone()).or_insert(now);
             }
         };
-        self.amend(of.id, "stall", Some(of.generation), mark).await
+        let amendment = Amendment { id: of.id, action: "stall", generation: Some(of.generation) };
+        amend(&self.office, &self.hands.fence, amendment, mark).await
     }
 
     /// Brings the conditions up to date with the configuration.
     async fn refresh(&self, id: ResourceId) {
-        if let Err(error) = self.amend(id, "refresh", None, |_, _| {}).await {
+        let amendment = Amendment { id, action: "refresh", generation: None };
+        let nothing = |_: &mut Resource, _: &mut Txn, _: Timestamp| {};
+        if let Err(error) = amend(&self.office, &self.hands.fence, amendment, nothing).await {
             warn!(%error, resource = %id, "could not bring conditions up to date");
         }
-    }
-
-    /// Changes what we know about a resource, and its conditions with it.
-    async fn amend(
-        &self,
-        id: ResourceId,
-        action: &'static str,
-        generation: Option<u32>,
-        change: impl Fn(&mut Resource, Timestamp),
-    ) -> Result<(), Error> {
-        let caller = system(NAME);
-        let decide = |view: &View, now: Timestamp| {
-            let Some(before) = view.resource(id) else { return Ok((None, ())) };
-            if generation.is_some_and(|generation| generation != before.value.generation) {
-                return Ok((None, ()));
-            }
-            let mut changed = (*before.value).clone();
-            change(&mut changed, now);
-            let adapters = self.office.adapters(changed.kind);
-            let children = view.has_children(id);
-            let after = changed.refreshed(adapters, children, now).unwrap_or(changed);
-            let after = self.office.settled(Some(&before.value), after, now);
-            if after == *before.value {
-                return Ok((None, ()));
-            }
-            let mut txn = Txn::at(now);
-            txn.fence(self.hands.fence.clone());
-            Office::write(
-                &mut txn,
-                Mutation::update(action, before, Arc::new(after)),
-                &caller,
-                now,
-            )?;
-            Ok((Some(txn), ()))
-        };
-        self.office.decide(decide).await.map(|_| ())
     }
 }
 
