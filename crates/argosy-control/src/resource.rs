@@ -646,14 +646,15 @@ fn expect_revision(found: &Stored<Resource>, write: &Write) -> Result<(), Error>
 
 /// What was made at one provider is cleaned up there: a resource cannot move to another.
 fn keep_provider(before: &Resource, after: &Resource) -> Result<(), Error> {
-    match (Catalog::provider_of(&before.spec), Catalog::provider_of(&after.spec)) {
-        (Some(old), new) if new != Some(old) => Err(Error::Invalid(vec![FieldError::new(
-            "spec.provider",
-            Constraint::Enum,
-            format!("spec.provider is '{old}' and cannot be changed; create a new cluster instead"),
-        )])),
-        (Some(_) | None, _) => Ok(()),
+    let (old, new) = (Catalog::provider_of(&before.spec), Catalog::provider_of(&after.spec));
+    if old == new {
+        return Ok(());
     }
+    let old = old.unwrap_or("not set");
+    let sentence =
+        format!("spec.provider is {old} and cannot be changed; create a new cluster instead");
+    let error = FieldError::new("spec.provider", Constraint::Enum, sentence);
+    Err(Error::Invalid(vec![error]))
 }
 
 fn key_id(caller: &Caller, key: &Idempotency) -> String {

@@ -1,6 +1,8 @@
 //! Deletion: the cascade, cleanup in reverse, the tombstone, and by force.
 
-use crate::world::{Does, World, admin, cluster, cluster_named, object, pool, pool_named, user};
+use crate::world::{
+    Does, World, admin, cluster, cluster_named, object, pool, pool_named, settings, user,
+};
 use argosy_control::Error;
 use argosy_control::resource::{Creation, Target, Write};
 use argosy_core::resource::Kind;
@@ -187,7 +189,7 @@ async fn i2_gone_means_confirmed_gone_by_the_cloud_that_has_it() {
     let world = World::new().await;
     let elsewhere = json!({"provider": "aws", "region": "us-east-1"});
     // Nothing was ever made for the first: no such cloud is configured.
-    let never = Creation { spec: object(elsewhere.clone()), ..cluster_named("never") };
+    let never = Creation { spec: object(elsewhere), ..cluster_named("never") };
     world.create(&user(), never).await.unwrap();
     let refused = |world: &World, name: &str, kind: &str| {
         let condition = world.condition(cluster(name), kind);
@@ -200,7 +202,8 @@ async fn i2_gone_means_confirmed_gone_by_the_cloud_that_has_it() {
 
     // The second has infrastructure that nobody can reach any more.
     ready(&world, &[]).await;
-    world.patch(&user(), cluster("a"), elsewhere).await.unwrap();
+    *world.outside.provider.lock().unwrap() = "aws";
+    let world = world.restart(settings()).await;
     world.delete(cluster("a")).await;
     let kind = "InfrastructureSuccessful";
     world.until("it says so", |world| refused(world, "a", kind)).await;

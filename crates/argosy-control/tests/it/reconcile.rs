@@ -189,9 +189,9 @@ async fn a10_a_panic_stays_with_its_resource() {
 async fn a_loop_that_does_not_go_on_is_named() {
     let world = World::new().await;
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
-    assert_eq!(world.control.ready(), Ok(()));
+    assert_eq!(world.control.alive(), Ok(()));
     // The retention loop asks for its lease, and never hears.
     world.rig.freeze(true);
     tokio::time::sleep(std::time::Duration::from_secs(180)).await;
-    assert!(world.control.ready().unwrap_err().contains("retention"));
+    assert!(world.control.alive().unwrap_err().contains("retention"));
 }

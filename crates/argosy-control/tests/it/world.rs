@@ -40,6 +40,8 @@ pub(crate) struct World {
 pub(crate) struct Elsewhere {
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) post: Arc<Post>,
+    /// The provider that the cloud is configured for.
+    pub(crate) provider: Mutex<&'static str>,
     clock: Clock,
     ids: Ids,
 }
@@ -100,6 +102,7 @@ impl World {
         let outside = Arc::new(Elsewhere {
             cloud: Arc::default(),
             post: Arc::default(),
+            provider: Mutex::new("gcp"),
             clock,
             ids: Ids::seeded(7),
         });
@@ -132,7 +135,7 @@ impl World {
         tasks.start("store", driver.run());
         let cloud: Arc<dyn Provider> = outside.cloud.clone();
         let plugs = Outside {
-            clouds: BTreeMap::from([("gcp".to_owned(), cloud)]),
+            clouds: BTreeMap::from([(outside.provider.lock().unwrap().to_string(), cloud)]),
             notifier: outside.post.clone(),
         };
         let Elsewhere { clock, ids, .. } = &*outside;
