@@ -14,6 +14,7 @@ journeys! {
     full_journey_3_list_and_filter_clusters,
     full_journey_4_update_cluster_configuration,
     full_journey_5_delete_cluster,
+    full_journey_5_step_2_monitor_deletion_progress,
     full_journey_6_cluster_access_control_and_permissions,
     full_journey_7_create_a_new_nodepool,
     full_journey_8_list_and_filter_nodepools,
@@ -362,6 +363,58 @@ async fn full_journey_5_delete_cluster(setup: Setup) {
     assert_eq!(server.count("clusters").await.0, 0);
     let inventory = server.cloud_inventory().await;
     assert_eq!(inventory, json!({}), "nothing is left at the provider");
+}
+
+/// The moment the document shows: infrastructure is cleaned up, DNS is at it. Infrastructure's adapter
+/// is outside here, so that the moment lasts.
+async fn full_journey_5_step_2_monitor_deletion_progress(setup: Setup) {
+    let server = setup
+        .config(
+            "adapters: { cluster: [{ name: validation }, { name: dns, depends_on: [validation] },\
+             { name: infrastructure, runner: external, depends_on: [validation, dns] }] }",
+        )
+        .start()
+        .await;
+    let mut body = my_test_cluster();
+    body["spec"] = json!({ "provider": "gcp", "region": "us-west1", "nodeCount": 5 });
+    let created = server.create("clusters", &body).await;
+    let (id, path) = (&created["id"], format!("clusters/{}", text(&created, "/id")));
+    let report = |generation: u32, tri: [&str; 2], message: &str, more: Option<&str>| {
+        let condition = |kind: &str, status: &str| json!({ "type": kind, "status": status, "reason": "Done", "message": message });
+        let [available, applied] = tri;
+        let mut conditions = vec![
+            condition("Available", available),
+            condition("Applied", applied),
+            condition("Health", "True"),
+        ];
+        conditions.extend(more.map(|kind| condition(kind, "True")));
+        json!({
+            "adapter": "infrastructure",
+            "observed_generation": generation,
+            "conditions": conditions,
+        })
+    };
+    let statuses = format!("{path}/statuses");
+    let made = report(1, ["True", "True"], "Network and control plane created", None);
+    server.put(&statuses, &made).await.expect(201);
+    server.ready(&path).await;
+    server.set_latency("removal", HELD_MS).await;
+    let deleting = server.delete(&path).await.expect(202);
+    let cleaned = "Infrastructure resources successfully cleaned up";
+    let generation = deleting["generation"].as_u64().and_then(|n| u32::try_from(n).ok());
+    let generation = generation.expect("a generation");
+    let finished = report(generation, ["False", "False"], cleaned, Some("Finalized"));
+    server.put(&statuses, &finished).await.expect(201);
+
+    let line = |adapter: &str, phase: &str, message: &str| json!({ "cluster_id": id, "adapter_name": adapter, "phase": phase, "message": message });
+    let expected = json!({ "cluster_id": id, "statuses": [
+        line("infrastructure", "Complete", cleaned),
+        line("dns", "Running", "Removing DNS records for us-west1"),
+        line("validation", "Pending", "Waiting for infrastructure and DNS to be cleaned up"),
+    ] });
+    server.statuses_with(&path, expected).await;
+    server.set_latency("removal", 0).await;
+    server.gone(&path).await.refused(404, &json!({ "error": "ClusterNotFound" }));
 }
 
 async fn full_journey_6_cluster_access_control_and_permissions(setup: Setup) {
