@@ -88,7 +88,7 @@ impl Hands {
         stats.adapter_runs.add_one();
         let work = Work::of(&ask, &job.adapter);
         let began = self.office().clock.now();
-        if !work.done_before() {
+        if !work.reported_before() {
             let progress = work.progress();
             match self.report(job, &work, progress, began).await {
                 Ok(()) => {}
@@ -336,13 +336,12 @@ impl<'a> Work<'a> {
         Catalog::region_of(&self.ask.cluster.spec)
     }
 
-    /// Whether this generation was done once: then the run looks for drift, and says nothing until
-    /// it has found some.
-    fn done_before(&self) -> bool {
+    /// Whether something was said about this generation before. Then the run says nothing until it
+    /// has an outcome: a retry must not hide the error that people are looking at, nor a look for
+    /// drift take back that the work is done.
+    fn reported_before(&self) -> bool {
         let Resource { reports, generation, .. } = &*self.ask.resource;
-        reports.get(self.adapter).is_some_and(|past| {
-            past.observed_generation == *generation && past.conditions.available.status == Tri::True
-        })
+        reports.get(self.adapter).is_some_and(|past| past.observed_generation == *generation)
     }
 
     /// Whether this adapter may have made anything.

@@ -64,6 +64,20 @@ async fn a_failing_adapter_is_retried_until_the_cause_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_retry_under_way_does_not_hide_why_the_last_try_failed() {
+    let world = World::new().await;
+    world.cloud().when("a dns", Some(Does::Fail("DNSZoneNotFound")));
+    world.cluster("a").await;
+    let failed = |world: &World| {
+        world.get(cluster("a")).is_some_and(|of| reason(&of, "dns") == "DNSZoneNotFound")
+    };
+    world.until("a failure", failed).await;
+    world.cloud().when("a dns", Some(Does::Hang));
+    world.until("a retry", |world| world.cloud().count("a dns@1") == 2).await;
+    assert!(failed(&world));
+}
+
+#[tokio::test(start_paused = true)]
 async fn waits_between_retries_grow_up_to_a_limit() {
     let world = World::new().await;
     world.cloud().when("a validation", Some(Does::Fail("PermissionDenied")));
