@@ -13,49 +13,67 @@ use std::sync::LazyLock;
 
 const STYLE: &str = include_str!("docs.css");
 
-struct Page {
-    html: String,
-    policy: String,
-}
+static PAGE: LazyLock<String> = LazyLock::new(render);
 
-static PAGE: LazyLock<Page> = LazyLock::new(|| Page {
-    html: render(),
-    // Nothing but this one style sheet may have any effect, whatever a text on the page says.
-    policy: format!(
-        "default-src 'none'; style-src 'sha256-{}'",
-        STANDARD.encode(Sha256::digest(STYLE))
-    ),
+/// Nothing but this one style sheet may have any effect, whatever a text on a page says.
+pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
+    format!("default-src 'none'; style-src 'sha256-{}'", STANDARD.encode(Sha256::digest(STYLE)))
 });
 
 pub(super) fn page() -> Answer {
-    page::html(&PAGE.html, &PAGE.policy)
+    page::html(&PAGE, &POLICY)
+}
+
+/// A page of ours with this title and body.
+pub(super) fn frame(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\
+         {body}</html>\n"
+    )
 }
 
 fn render() -> String {
     let document = openapi::document();
     let (mut nav, mut main) = (String::new(), String::new());
     let mut tag = "";
-    for route in ROUTES.iter() {
+    // What people come for first; what the service says of itself last.
+    let (service, api): (Vec<_>, Vec<_>) = ROUTES.iter().partition(|route| route.tag == "Service");
+    for route in api.into_iter().chain(service) {
         if route.tag != tag {
             let close = if tag.is_empty() { "" } else { "</ul>" };
             tag = route.tag;
-            let _ = write!(nav, "{close}<h2>{tag}</h2><ul>");
-            let _ = write!(main, "<h2>{tag}</h2>");
+            let anchor = tag.to_ascii_lowercase().replace(' ', "-");
+            let _ = write!(nav, "{close}<h2><a href=\"#{anchor}\">{tag}</a></h2><ul>");
+            let _ = write!(main, "<h2 id=\"{anchor}\">{tag}</h2>");
         }
-        let _ = write!(nav, "<li><a href=\"#{}\">{}</a></li>", route.id, escape(&route.summary));
+        let _ = write!(
+            nav,
+            "<li><a href=\"#{}\" title=\"{}\"><span class=\"method {}\">{}</span> {}</a></li>",
+            route.id,
+            escape(&route.summary),
+            route.method.to_ascii_lowercase(),
+            route.method,
+            escape(&short(&route.path)),
+        );
         main.push_str(&operation(route));
     }
-    nav.push_str(
-        "</ul><h2><a href=\"#schemas\">Schemas</a></h2><h2><a href=\"#errors\">Errors</a></h2>",
-    );
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Argosy API</title><style>{STYLE}</style></head>\
-         <body><nav><strong>Argosy API</strong>{nav}</nav><main><h1>Argosy API</h1>{INTRODUCTION}\
-         {main}{}{}</main></body></html>\n",
+    let body = format!(
+        "<body class=\"reference\"><nav><strong><a href=\"/\">Argosy</a> API</strong>{nav}</ul>\
+         <h2><a href=\"#schemas\">Schemas</a></h2><h2><a href=\"#errors\">Errors</a></h2></nav>\
+         <main><h1>Argosy API</h1>{INTRODUCTION}{main}{}{}</main></body>",
         schemas(&document),
         errors(),
-    )
+    );
+    frame("Argosy API", &body)
+}
+
+/// A path as far as it tells the entries of one section apart.
+fn short(path: &str) -> String {
+    path.replace("/api/hyperfleet/v1", "")
+        .replace("/clusters/{cluster_id}/nodepools", "…/nodepools")
+        .replace("{cluster_id}", "{id}")
+        .replace("{nodepool_id}", "{id}")
 }
 
 const INTRODUCTION: &str = "<p>Declare clusters and node pools, watch them become ready, and read \
@@ -71,7 +89,8 @@ const INTRODUCTION: &str = "<p>Declare clusters and node pools, watch them becom
 
 fn operation(route: &Route) -> String {
     let mut html = format!(
-        "<article id=\"{}\"><h3><span class=\"method {}\">{}</span> <code>{}</code></h3><p>{}</p>",
+        "<article id=\"{0}\"><h3><span class=\"method {1}\">{2}</span> <a href=\"#{0}\"><code>{3}</code>\
+         </a></h3><p>{4}</p>",
         route.id,
         route.method.to_ascii_lowercase(),
         route.method,
@@ -103,7 +122,7 @@ fn operation(route: &Route) -> String {
             body.len_max / 1024
         );
     }
-    html.push_str("<table>");
+    html.push_str("<table class=\"answers\">");
     for answer in &route.answers {
         let schemas: Vec<String> = answer
             .content
@@ -114,7 +133,7 @@ fn operation(route: &Route) -> String {
             html,
             "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
             answer.status,
-            escape(answer.description),
+            prose(answer.description),
             schemas.join(", ")
         );
     }
@@ -141,7 +160,7 @@ fn parameter(parameter: &Parameter) -> String {
         "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
         parameter.name,
         kind(&parameter.schema),
-        escape(parameter.description).replace('`', ""),
+        prose(parameter.description),
     )
 }
 
@@ -166,7 +185,7 @@ fn example(route: &Route) -> String {
     let body = if body.is_empty() {
         String::new()
     } else {
-        format!(" \\\n  -H 'Content-Type: application/json' -d '{body}'")
+        format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'")
     };
     escape_pre(&format!("curl {method}http://127.0.0.1:8080{path}{body}"))
 }
@@ -179,8 +198,7 @@ fn schemas(document: &Value) -> String {
     let mut html = String::from("<h2 id=\"schemas\">Schemas</h2>");
     let all = document.pointer("/components/schemas").and_then(Value::as_object);
     for (name, schema) in all.into_iter().flatten() {
-        let text =
-            |value: &Value| value.as_str().map_or_else(String::new, |t| escape(t).replace('`', ""));
+        let text = |value: &Value| value.as_str().map_or_else(String::new, prose);
         let about = schema.get("description").map_or_else(String::new, text);
         let _ = write!(html, "<article id=\"schema-{name}\"><h3>{name}</h3><p>{about}</p><table>");
         let required: Vec<&str> = schema
@@ -220,8 +238,8 @@ fn errors() -> String {
             code.code,
             code.code,
             code.status,
-            escape(code.when).replace('`', ""),
-            escape(code.hint).replace('`', ""),
+            prose(code.when),
+            prose(code.hint),
         );
     }
     html.push_str("</table>");
@@ -263,6 +281,18 @@ fn kind(schema: &Value) -> String {
 
 fn link(schema: &str) -> String {
     format!("<a href=\"#schema-{schema}\">{schema}</a>")
+}
+
+/// A sentence, with what stands between backticks as code.
+fn prose(text: &str) -> String {
+    let mut html = String::new();
+    for (index, part) in escape(text).split('`').enumerate() {
+        match index % 2 {
+            0 => html.push_str(part),
+            _ => html.extend(["<code>", part, "</code>"]),
+        }
+    }
+    html
 }
 
 fn escape(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The service itself: what it is, its OpenAPI document, and a page to start from.
 
-use super::{Answer, Ask, empty, json};
+use super::{Answer, Ask, docs, empty, json};
 use argosy_api::audit::ServiceInfo;
 use argosy_api::openapi;
 use axum::body::Body;
@@ -10,17 +10,18 @@ use std::sync::LazyLock;
 
 static OPENAPI: LazyLock<String> = LazyLock::new(openapi::text);
 
-const LANDING: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-    <meta name=\"viewport\" content=\"width=device-width\"><title>Argosy</title></head><body>\n\
-    <h1>Argosy</h1>\n<p>One control plane for GPU fleets.</p>\n<ul>\n\
-    <li><a href=\"/docs\">API reference</a></li>\n\
-    <li><a href=\"/api/hyperfleet/v1/openapi\">OpenAPI document</a></li>\n\
-    <li><a href=\"/api/hyperfleet\">This service</a></li>\n\
-    <li><a href=\"/readyz\">Readiness</a>, <a href=\"/metrics\">metrics</a></li>\n\
-    </ul>\n</body></html>\n";
+static LANDING: LazyLock<String> = LazyLock::new(|| docs::frame("Argosy", WELCOME));
+
+const WELCOME: &str = "<body><main><h1>Argosy</h1>\n<p>One control plane for GPU fleets.</p>\n<ul>\n\
+    <li><a href=\"/docs\">API reference</a>, and the same as an \
+    <a href=\"/api/hyperfleet/v1/openapi\">OpenAPI document</a></li>\n\
+    <li><a href=\"/api/hyperfleet\">What this service is</a></li>\n\
+    <li><a href=\"/readyz\">Whether it is ready</a>, and its <a href=\"/metrics\">metrics</a></li>\n\
+    </ul>\n<p>On the command line:</p>\n<pre>argosy cluster list\n\
+    argosy cluster create demo --provider gcp --region us-east1 --wait</pre></main></body>";
 
 pub(super) fn landing() -> Answer {
-    html(LANDING, "default-src 'none'")
+    html(&LANDING, &docs::POLICY)
 }
 
 pub(super) fn info(ask: &Ask) -> Answer {

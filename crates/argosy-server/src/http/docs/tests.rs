@@ -15,3 +15,8 @@ fn the_page_loads_nothing() {
         assert!(!html.contains(word), "{word}");
     }
 }
+
+#[test]
+fn text_is_text_and_backticks_are_code() {
+    assert_eq!(prose("a `b` <c> `d"), "a <code>b</code> &lt;c&gt; <code>d</code>");
+}
