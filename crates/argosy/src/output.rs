@@ -73,6 +73,11 @@ impl Screen {
         Self { live: false, asks: false, width: None, colour: false }
     }
 
+    /// The same, but lines may be as long as they need to be.
+    pub(crate) fn unbounded(self) -> Self {
+        Self { width: None, ..self }
+    }
+
     /// The text in a colour, if there is colour.
     pub(crate) fn paint(&self, text: &str, paint: Paint) -> String {
         match (self.colour, paint.code()) {
@@ -130,11 +135,17 @@ impl Paint {
 pub(crate) struct Grid {
     headers: Vec<&'static str>,
     rows: Vec<Vec<(String, Paint)>>,
+    wraps: bool,
 }
 
 impl Grid {
     pub(crate) fn new(headers: &[&'static str]) -> Self {
-        Self { headers: headers.to_vec(), rows: Vec::new() }
+        Self { headers: headers.to_vec(), rows: Vec::new(), wraps: false }
+    }
+
+    /// On a terminal, goes on in the next line instead of cutting what does not fit.
+    pub(crate) fn wrapping(self) -> Self {
+        Self { wraps: true, ..self }
     }
 
     /// Adds a row; what was not said is shown as `-`.
@@ -146,7 +157,7 @@ impl Grid {
         self.rows.push(row.collect());
     }
 
-    /// The lines. On a terminal each row is one line that fits.
+    /// The lines. On a terminal each row fits, in one line unless the grid wraps.
     pub(crate) fn render(&self, screen: &Screen, headers: bool) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_truncation_indicator("…");
@@ -173,7 +184,7 @@ impl Grid {
                 let cell = Cell::new(text);
                 row.add_cell(paint.cell().map_or(cell.clone(), |colour| cell.fg(colour)));
             }
-            if screen.width.is_some() {
+            if screen.width.is_some() && !self.wraps {
                 row.max_height(1);
             }
             table.add_row(row);

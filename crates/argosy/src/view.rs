@@ -58,7 +58,9 @@ pub(crate) fn table(
     for item in items {
         grid.row(row(item, wide, now, clusters));
     }
-    grid.render(&session.screen, session.headers)
+    // Whoever asks for more columns wants to copy from them: nothing is cut.
+    let screen = if wide { session.screen.unbounded() } else { session.screen };
+    grid.render(&screen, session.headers)
 }
 
 fn row(
@@ -119,7 +121,7 @@ pub(crate) fn why(item: &Resource) -> String {
         |wanted: &dyn Fn(&Condition) -> bool| item.status.conditions.iter().find(|c| wanted(c));
     let bad = |c: &Condition| c.status == Tri::False;
     // The adapter that failed says more than the sum of all adapters.
-    let told = find(&|c| c.kind == "Stalled" && c.status == Tri::True)
+    let told = find(&|c| matches!(&*c.kind, "Stalled" | "EventRejected") && c.status == Tri::True)
         .or_else(|| find(&|c| bad(c) && c.kind.ends_with("Successful")))
         .or_else(|| find(&|c| bad(c) && c.kind == "Reconciled"))
         .or_else(|| find(&|c| bad(c) && c.kind == "Healthy"));
@@ -156,7 +158,9 @@ pub(crate) fn statuses(session: &Session, list: &StatusList) {
         }
         Format::Table | Format::Wide => {
             let now = session.clock.now();
-            let mut grid = Grid::new(&["ADAPTER", "PHASE", "SINCE", "HEALTH", "REASON", "MESSAGE"]);
+            let headers = &["ADAPTER", "PHASE", "SINCE", "HEALTH", "REASON", "MESSAGE"];
+            // The end of a sentence is where it says what to do.
+            let mut grid = Grid::new(headers).wrapping();
             for line in list.statuses.iter().flatten() {
                 let phase = format!("{:?}", line.phase);
                 let health = condition(list, &line.adapter_name, "Health");
@@ -197,7 +201,7 @@ pub(crate) fn history(session: &Session, entries: &[HistoryEntry]) {
         Format::Name | Format::Table | Format::Wide => {
             let now = session.clock.now();
             let headers = &["AGE", "GEN", "ADAPTER", "AVAILABLE", "HEALTH", "REASON", "MESSAGE"];
-            let mut grid = Grid::new(headers);
+            let mut grid = Grid::new(headers).wrapping();
             for entry in entries {
                 let find = |kind: &str| entry.report.conditions.iter().find(|c| c.kind == kind);
                 let state = |kind: &str| {

@@ -50,7 +50,10 @@ pub(super) async fn run(session: &Session, _: Doctor) -> Result<Exit, Failure> {
 
 fn context(session: &Session) -> String {
     let token = if session.target.token.is_some() { "with a token" } else { "without a token" };
-    format!("{} at {}, {token}", clean(&session.target.name), session.target.server)
+    match (clean(&session.target.name), &session.target.server) {
+        (name, server) if name == *server => format!("{server}, {token}"),
+        (name, server) => format!("{name} at {server}, {token}"),
+    }
 }
 
 fn version(server: &str) -> String {

@@ -40,6 +40,17 @@ fn a_table_fits_the_terminal_one_line_a_row() {
 }
 
 #[test]
+fn a_wrapping_table_fits_and_cuts_nothing() {
+    for width in [30, 40, 60] {
+        let screen = Screen { width: Some(width), ..Screen::plain() };
+        let text = grid().wrapping().render(&screen, true);
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(width)), "{text}");
+        let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(whole.ends_with("somebody else") && !whole.contains('…'), "{text}");
+    }
+}
+
+#[test]
 fn colour_is_added_only_when_wanted_and_the_word_stays() {
     let screen = Screen { colour: true, ..Screen::plain() };
     let text = grid().render(&screen, true);

@@ -25,12 +25,13 @@ fn resource(kind: &str, conditions: &[(&str, &str, &str)]) -> Resource {
 #[test]
 fn the_adapter_that_failed_says_why() {
     type Row<'a> = (&'a [(&'a str, &'a str, &'a str)], &'a str);
-    let rows: [Row<'_>; 6] = [
+    let rows: [Row<'_>; 7] = [
         (&[], ""),
         (&[("Reconciled", "True", "fine")], ""),
         (&[("Reconciled", "False", "waiting")], "waiting"),
         (&[("Reconciled", "False", "waiting"), ("DnsSuccessful", "False", "no zone")], "no zone"),
         (&[("Reconciled", "False", "w"), ("Stalled", "True", "late")], "late"),
+        (&[("Reconciled", "False", "w"), ("EventRejected", "True", "no")], "no"),
         (&[("Reconciled", "True", ""), ("Healthy", "False", "")], "Why"),
     ];
     for (conditions, expected) in rows {
