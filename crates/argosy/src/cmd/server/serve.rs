@@ -303,19 +303,25 @@ fn read_tokens(file: &Path) -> Result<Vec<TokenEntry>, Failure> {
 }
 
 /// On SIGHUP the tokens are read again; a file that cannot be used leaves the old ones in place.
+///
+/// Also without a file: a signal that nobody listens to would end the process.
 fn reload_tokens(
     config: &Config,
     authenticator: &Authenticator,
     tasks: &mut Tasks,
 ) -> Result<(), Failure> {
-    let Some(file) = config.auth.tokens_file.clone() else { return Ok(()) };
+    let file = config.auth.tokens_file.clone();
     let authenticator = authenticator.clone();
     let mut hangups = signal(SignalKind::hangup())
         .map_err(|error| Failure::failed("cannot listen for SIGHUP").why(error))?;
     tasks.start("tokens", async move {
         while hangups.recv().await.is_some() {
+            let Some(file) = &file else {
+                info!("there is no tokens file to read again");
+                continue;
+            };
             let replaced =
-                read_tokens(&file).map_err(|failure| failure.to_string()).and_then(|tokens| {
+                read_tokens(file).map_err(|failure| failure.to_string()).and_then(|tokens| {
                     authenticator.replace_tokens(tokens).map_err(|error| error.message)
                 });
             match replaced {
