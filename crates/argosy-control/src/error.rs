@@ -78,7 +78,7 @@ pub enum Error {
     #[error("the idempotency key was used before, with another request")]
     KeyReused,
     /// List again: the revision is no longer retained.
-    #[error("revision {asked} is no longer retained; the oldest is {oldest}: list again")]
+    #[error("revision {asked} is not kept; the oldest is {oldest}: list again")]
     Gone {
         /// What the caller wanted to resume after.
         asked: Revision,
