@@ -34,7 +34,8 @@ pub use quota::{Metric, Quota};
 /// The simulated cloud. Clones are the same cloud.
 ///
 /// Guarantees: however calls overlap, repeat or are dropped, a resource never has more than what was
-/// last asked for; what a finished call made or removed is in the file before the call returns.
+/// last asked for; what a finished call made or removed is in the file before the call returns, where
+/// it survives the end of the process.
 #[derive(Clone, Debug)]
 pub struct SimulatedCloud {
     inner: Arc<Inner>,
@@ -53,10 +54,21 @@ struct Inner {
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// The revision the file holds. The lock is held while writing, so that those who come meanwhile
-    /// share the next write.
-    saved: Arc<tokio::sync::Mutex<u64>>,
+    /// The lock is held while writing, so that those who come meanwhile share the next write.
+    appender: Arc<tokio::sync::Mutex<Option<Appender>>>,
 }
+
+/// Adds to a file that begins with the whole world.
+#[derive(Debug)]
+struct Appender {
+    file: fs::File,
+    /// How many bytes may be added before everything is written anew: as many again as there were,
+    /// so that no byte is written more than a few times.
+    room: usize,
+}
+
+/// How much may at least be added to the file before it is written anew.
+const ROOM_MIN: usize = 1024 * 1024;
 
 /// Why a simulated cloud could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -106,8 +118,8 @@ impl SimulatedCloud {
     ) -> Result<Self, OpenError> {
         let mut world = read(path)?;
         world.latencies = latencies.unwrap_or(world.latencies);
-        let saved = Arc::default();
-        Ok(Self::new(catalog, clock, world, Some(File { path: path.to_owned(), saved })))
+        let file = File { path: path.to_owned(), appender: Arc::default() };
+        Ok(Self::new(catalog, clock, world, Some(file)))
     }
 
     /// A new cloud that ends with the process.
@@ -236,26 +248,33 @@ impl SimulatedCloud {
         }
     }
 
-    /// Writes the world if the file does not hold it yet.
+    /// Writes what the file does not hold yet.
     async fn save(&self) -> io::Result<()> {
         let Some(file) = &self.inner.file else { return Ok(()) };
-        let wanted = self.world().revision();
-        let saved = file.saved.clone().lock_owned().await;
-        if wanted <= *saved {
+        let appender = file.appender.clone().lock_owned().await;
+        if !self.world().is_unsaved() {
             return Ok(());
         }
         let (cloud, path) = (self.clone(), file.path.clone());
         // The write holds the lock, not we: we may be dropped, and it goes on.
-        tokio::task::spawn_blocking(move || cloud.write(&path, saved)).await?
+        tokio::task::spawn_blocking(move || cloud.write(&path, appender)).await?
     }
 
-    fn write(&self, path: &Path, mut saved: OwnedMutexGuard<u64>) -> io::Result<()> {
-        let (revision, text) = {
-            let world = self.world();
-            (world.revision(), serde_json::to_vec(&*world)?)
-        };
-        write(path, &text)?;
-        *saved = revision;
+    fn write(&self, path: &Path, mut place: OwnedMutexGuard<Option<Appender>>) -> io::Result<()> {
+        // Taken, so that after a failure everything is written anew.
+        if let Some(mut appender) = place.take() {
+            let added = self.world().save_changed()?;
+            if let Some(text) = added.filter(|text| text.len() <= appender.room) {
+                // Without waiting for the disk: it outlives this process, if not a power cut.
+                io::Write::write_all(&mut appender.file, &text)?;
+                appender.room -= text.len();
+                *place = Some(appender);
+                return Ok(());
+            }
+        }
+        let text = self.world().save_whole()?;
+        let file = write(path, &text)?;
+        *place = Some(Appender { file, room: text.len().max(ROOM_MIN) });
         Ok(())
     }
 }
@@ -304,20 +323,28 @@ fn read(path: &Path) -> Result<World, OpenError> {
         version: u32,
     }
     let corrupt = |source| OpenError::Corrupt { path: path.to_owned(), source };
-    let Form { version: found } = serde_json::from_slice(&text).map_err(corrupt)?;
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    let whole = lines.next().unwrap_or_default();
+    let Form { version: found } = serde_json::from_slice(whole).map_err(corrupt)?;
     if World::VERSION < found {
         return Err(OpenError::Newer { path: path.to_owned(), found, known: World::VERSION });
     }
-    serde_json::from_slice(&text).map_err(corrupt)
+    let mut world: World = serde_json::from_slice(whole).map_err(corrupt)?;
+    // The last line has no end if the process ended while it was being written.
+    for line in lines.filter(|line| line.ends_with(b"\n")) {
+        world.restore(line).map_err(corrupt)?;
+    }
+    Ok(world)
 }
 
 /// Whole or not at all: a reader finds the old file or the new one.
-fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+fn write(path: &Path, text: &[u8]) -> io::Result<fs::File> {
     let temporary = path.with_extension("tmp");
     let mut file = fs::File::create(&temporary)?;
     io::Write::write_all(&mut file, text)?;
     file.sync_data()?;
-    fs::rename(&temporary, path)
+    fs::rename(&temporary, path)?;
+    Ok(file)
 }
 
 #[cfg(test)]

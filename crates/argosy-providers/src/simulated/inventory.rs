@@ -4,7 +4,7 @@ use argosy_control::provider::Part;
 use argosy_core::id::ResourceId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A provider and one of its regions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,8 +80,8 @@ pub(super) struct Inventory {
     items: BTreeMap<ResourceId, Vec<Item>>,
     /// The sum over `items`: each creation asks for it, and there may be many thousands of items.
     used: BTreeMap<Place, Usage>,
-    /// How often it was changed since it was read.
-    edits: u64,
+    /// Whose items were changed and are not in the file yet.
+    changed: BTreeSet<ResourceId>,
 }
 
 impl ItemKind {
@@ -131,12 +131,32 @@ impl Usage {
 }
 
 impl Inventory {
-    pub(super) fn edits(&self) -> u64 {
-        self.edits
+    /// Whether anything is not in the file yet.
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// Whose items are not in the file yet; from now on they count as written.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<ResourceId> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Everything a resource has, leaving or not.
+    pub(super) fn all_of(&self, owner: ResourceId) -> &[Item] {
+        self.items.get(&owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts what the file says a resource has in the place of what it had.
+    pub(super) fn restore(&mut self, owner: ResourceId, items: Vec<Item>) {
+        self.forget(owner, |_| true);
+        for item in items {
+            self.add(owner, item);
+        }
+        self.changed.clear();
     }
 
     pub(super) fn add(&mut self, owner: ResourceId, item: Item) {
-        self.edits += 1;
+        self.changed.insert(owner);
         self.count(&item.shape, Usage::plus);
         self.items.entry(owner).or_default().push(item);
     }
@@ -187,7 +207,7 @@ impl Inventory {
         for item in living(&mut self.items, owner, part) {
             if !take(&mut wanted, &item.shape) {
                 item.gone_at = Some(gone_at(item));
-                self.edits += 1;
+                self.changed.insert(owner);
             }
         }
     }
@@ -196,7 +216,7 @@ impl Inventory {
     pub(super) fn unstick(&mut self, owner: ResourceId, part: Part, ready_at: Timestamp) {
         for item in living(&mut self.items, owner, part) {
             item.ready_at.get_or_insert(ready_at);
-            self.edits += 1;
+            self.changed.insert(owner);
         }
     }
 
@@ -233,7 +253,7 @@ impl Inventory {
             self.items.remove(&owner);
         }
         for item in gone {
-            self.edits += 1;
+            self.changed.insert(owner);
             self.count(&item.shape, Usage::minus);
         }
     }
@@ -282,7 +302,7 @@ impl From<BTreeMap<ResourceId, Vec<Item>>> for Inventory {
                 inventory.add(owner, item);
             }
         }
-        inventory.edits = 0;
+        inventory.changed.clear();
         inventory
     }
 }

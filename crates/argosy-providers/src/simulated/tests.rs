@@ -619,11 +619,31 @@ async fn a_call_that_changes_nothing_writes_nothing() {
     let cloud = file.open(clock).unwrap();
     cloud.set_latencies(Latencies::INSTANT).await.unwrap();
     cloud.ensure(Part::Machines, &pool).await.unwrap();
-    fs::remove_file(&file.0).unwrap();
+    let before = fs::read(&file.0).unwrap();
     cloud.ensure(Part::Machines, &pool).await.unwrap();
-    assert!(!file.0.exists());
+    assert_eq!(fs::read(&file.0).unwrap(), before);
     cloud.remove(Part::Machines, &pool).await.unwrap();
-    assert!(file.0.exists());
+    assert_ne!(fs::read(&file.0).unwrap(), before);
+}
+
+#[tokio::test]
+async fn what_is_made_is_added_to_the_file_and_half_a_line_is_not_read() {
+    let (file, clock, pool) = (TestFile::new("added"), clock(), pool(5, "n1-standard-4"));
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    let whole = fs::read(&file.0).unwrap();
+    cloud.ensure(Part::Machines, &pool).await.unwrap();
+    let mut added = fs::read(&file.0).unwrap();
+    assert!(added.starts_with(&whole) && whole.len() < added.len());
+
+    cloud.remove(Part::Machines, &pool).await.unwrap();
+    let removed = fs::read(&file.0).unwrap();
+    added.extend(&removed[added.len()..removed.len() - 1]);
+    fs::write(&file.0, added).unwrap();
+    let again = file.open(clock).unwrap();
+    assert_eq!(living(&again, &pool).len(), 5, "the removal was not written to its end");
+    again.remove(Part::Machines, &pool).await.unwrap();
+    assert_eq!(living(&file.open(clock).unwrap(), &pool), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use argosy_core::resource::Kind;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything about the simulated cloud that outlives the process.
@@ -38,9 +39,19 @@ pub(super) struct World {
     /// The next id of a fault or an item.
     next_id: u64,
     pub(super) inventory: Inventory,
-    /// How often the rest was changed since it was read.
+    /// Whether the rest was changed and is not in the file yet.
     #[serde(skip)]
-    edits: u64,
+    edited: bool,
+}
+
+/// What the file says about one resource, after the whole world at its beginning: so that many
+/// thousands of items are not written again for each new one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    owner: ResourceId,
+    next_id: u64,
+    items: Cow<'a, [Item]>,
 }
 
 /// How far an operation is.
@@ -71,18 +82,49 @@ impl World {
             faults: Vec::new(),
             next_id: 1,
             inventory: Inventory::default(),
-            edits: 0,
+            edited: false,
         }
-    }
-
-    /// Grows with every change.
-    pub(super) fn revision(&self) -> u64 {
-        self.edits + self.inventory.edits()
     }
 
     /// Counts a change from outside.
     pub(super) fn edited(&mut self) {
-        self.edits += 1;
+        self.edited = true;
+    }
+
+    /// Whether anything is not in the file yet.
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.edited || self.inventory.is_changed()
+    }
+
+    /// Everything, as the file begins.
+    pub(super) fn save_whole(&mut self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        self.inventory.take_changed();
+        self.edited = false;
+        Ok(text)
+    }
+
+    /// What is to be added to the file; `None` if that does not say it all.
+    pub(super) fn save_changed(&mut self) -> serde_json::Result<Option<Vec<u8>>> {
+        if self.edited {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        for owner in self.inventory.take_changed() {
+            let items = Cow::Borrowed(self.inventory.all_of(owner));
+            serde_json::to_writer(&mut text, &Line { owner, next_id: self.next_id, items })?;
+            text.push(b'\n');
+        }
+        Ok(Some(text))
+    }
+
+    /// Takes in one line that was added to the file.
+    pub(super) fn restore(&mut self, line: &[u8]) -> serde_json::Result<()> {
+        let Line { owner, next_id, items } = serde_json::from_slice(line)?;
+        self.inventory.restore(owner, items.into_owned());
+        self.next_id = self.next_id.max(next_id);
+        Ok(())
     }
 
     pub(super) fn quota(&self, place: &Place, metric: Metric) -> Quota {
@@ -428,7 +470,7 @@ impl World {
         which: impl Fn(&FaultParams) -> bool,
     ) -> Option<FaultParams> {
         let id = self.fault(kind, name, which)?.id;
-        self.edits += 1;
+        self.edited = true;
         let fault = self.faults.iter_mut().find(|fault| fault.id == id)?;
         let params = fault.fault.params.clone();
         fault.fault.count = fault.fault.count.map(|count| count.saturating_sub(1));
