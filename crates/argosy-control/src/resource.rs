@@ -282,7 +282,7 @@ impl Resources {
     /// The cluster does not exist, or is another team's.
     pub fn list(&self, caller: &Caller, list: &List<'_>) -> Result<Page, Error> {
         allow_verb(caller, Verb::Read)?;
-        let (mut matching, revision) = self.office.store.read(|view| {
+        self.office.store.read(|view| {
             let cluster = list.cluster.map(|c| self.cluster(view, caller, c)).transpose()?;
             let scope = Scope {
                 kind: list.kind,
@@ -293,14 +293,11 @@ impl Resources {
                 office: self.office.clone(),
             };
             let shown = scope.candidates(view).filter(|found| scope.shows(view, &found.value));
-            Ok::<_, Error>((shown.cloned().collect::<Vec<_>>(), view.revision()))
-        })?;
-        // Commits wait for readers, and need not wait for this.
-        matching.sort_by(|a, b| list.order.compare(&a.value, &b.value));
-        let total = matching.len();
-        let skip = list.page.saturating_sub(1).saturating_mul(list.size);
-        let items = matching.into_iter().skip(skip).take(list.size).collect();
-        Ok(Page { items, total, revision })
+            let shown: Vec<_> = shown.collect();
+            let total = shown.len();
+            let items = page(shown, list).cloned().collect();
+            Ok(Page { items, total, revision: view.revision() })
+        })
     }
 
     /// Follows a list or one resource.
@@ -551,6 +548,25 @@ impl Resources {
             },
         }
     }
+}
+
+/// The page of what is shown that the list asks for. All of it is looked at, only the beginning is
+/// put in order.
+fn page<'v>(
+    mut shown: Vec<&'v Stored<Resource>>,
+    list: &List<'_>,
+) -> impl Iterator<Item = &'v Stored<Resource>> {
+    let compare = |a: &&Stored<Resource>, b: &&Stored<Resource>| {
+        list.order.compare(&a.value, &b.value)
+    };
+    let skip = list.page.saturating_sub(1).saturating_mul(list.size);
+    let end = skip.saturating_add(list.size);
+    if end < shown.len() {
+        shown.select_nth_unstable_by(end, compare);
+        shown.truncate(end);
+    }
+    shown.sort_unstable_by(compare);
+    shown.into_iter().skip(skip)
 }
 
 /// Finds by id or by name. A node pool without a cluster in the path is found by name only if just
