@@ -5,7 +5,7 @@
 
 mod query;
 
-mod fields;
+pub(crate) mod fields;
 
 mod resource;
 

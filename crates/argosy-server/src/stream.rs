@@ -9,9 +9,10 @@
 //! begins with is complete, and not between two changes of one commit.
 
 use crate::Server;
+use crate::http::fields::Shown;
 use crate::metrics::Held;
 use crate::problem::Fault;
-use argosy_api::resource::{WatchEvent as Wire, WatchKind};
+use argosy_api::resource::WatchKind;
 use argosy_control::clock::Clock;
 use argosy_control::watch::{Watch, WatchEvent};
 use argosy_control::{Error, Revision, Stored};
@@ -21,7 +22,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
 use futures_util::{FutureExt, stream};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -31,7 +33,7 @@ use tokio::sync::watch;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How a resource is shown to this watcher.
-pub(crate) type Show = Box<dyn Fn(&Stored<Resource>) -> Value + Send>;
+pub(crate) type Show = Box<dyn Fn(&Stored<Resource>) -> Shown + Send>;
 
 /// The request a watch came with, for the problem that may end it.
 pub(crate) struct Origin {
@@ -140,7 +142,7 @@ impl Events {
             WatchEvent::Modified(resource) => (WatchKind::Modified, Some((self.show)(&resource))),
             WatchEvent::Deleted { id, last, .. } => {
                 let object = last.map_or_else(
-                    || json!({ "id": id.to_string(), "uid": id.to_string() }),
+                    || Shown::Part(json!({ "id": id.to_string(), "uid": id.to_string() })),
                     |last| (self.show)(&last),
                 );
                 (WatchKind::Deleted, Some(object))
@@ -161,7 +163,8 @@ impl Events {
         let Origin { path, request_id } = &self.origin;
         let problem = Fault::from(error).problem(path, request_id, self.clock.now());
         let resume = self.resume.unwrap_or(Revision::ZERO);
-        event(WatchKind::Error, resume, self.resume, serde_json::to_value(problem).ok())
+        let problem = serde_json::to_value(problem).ok().map(Shown::Part);
+        event(WatchKind::Error, resume, self.resume, problem)
     }
 }
 
@@ -181,9 +184,18 @@ fn event(
     kind: WatchKind,
     revision: Revision,
     id: Option<Revision>,
-    object: Option<Value>,
+    object: Option<Shown>,
 ) -> String {
-    let data = Wire { kind, revision: revision.0, object };
+    /// As `argosy_api::resource::WatchEvent`.
+    #[derive(Serialize)]
+    struct Data {
+        #[serde(rename = "type")]
+        kind: WatchKind,
+        revision: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        object: Option<Shown>,
+    }
+    let data = Data { kind, revision: revision.0, object };
     let data = serde_json::to_string(&data).unwrap_or_default();
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
     format!("event: {}\n{id}data: {data}\n\n", kind.as_str())

@@ -66,11 +66,6 @@ pub(crate) fn wire(stored: &Stored<Resource>, profile: Profile) -> api::Resource
     }
 }
 
-/// The same as a JSON value, for lists and projections.
-pub(crate) fn value(stored: &Stored<Resource>, profile: Profile) -> Value {
-    serde_json::to_value(wire(stored, profile)).unwrap_or_default()
-}
-
 /// What stands in `id`.
 pub(crate) fn id(resource: &Resource, profile: Profile) -> String {
     match (resource.kind, profile) {

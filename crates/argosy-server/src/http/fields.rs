@@ -1,7 +1,9 @@
 //! `fields`: only the members somebody asked for.
 
+use argosy_api::resource::Resource;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::nearest::nearest;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The members of a resource one can ask for. Below `spec` and `labels` any path is allowed; an
@@ -45,6 +47,16 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("deleted_by", &[]),
 ];
 
+/// A resource as somebody asked to see it.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Shown {
+    /// All of it, which needs no tree of values before it becomes text.
+    Whole(Box<Resource>),
+    /// What is left of it.
+    Part(Value),
+}
+
 /// The paths somebody asked for; none means everything.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<Vec<String>>);
@@ -71,13 +83,17 @@ impl Fields {
     }
 
     /// Leaves only what was asked for.
-    pub(super) fn project(&self, value: Value) -> Value {
+    pub(super) fn show(&self, resource: Resource) -> Shown {
         if self.0.is_empty() {
-            return value;
+            return Shown::Whole(Box::new(resource));
         }
+        Shown::Part(self.project(&serde_json::to_value(resource).unwrap_or_default()))
+    }
+
+    fn project(&self, value: &Value) -> Value {
         let mut left = Value::Object(Map::new());
         for path in &self.0 {
-            copy(&value, &mut left, path);
+            copy(value, &mut left, path);
         }
         left
     }

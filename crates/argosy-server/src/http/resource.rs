@@ -1,6 +1,6 @@
 //! Clusters and node pools over HTTP.
 
-use super::fields::Fields;
+use super::fields::{Fields, Shown};
 use super::query::Query;
 use super::{Answer, Ask, empty, json};
 use crate::convert;
@@ -17,7 +17,7 @@ use argosy_core::search::{Filter, Order, SearchError};
 use axum::body::Body;
 use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use serde_json::{Value, json as object};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 const DRY_RUN: HeaderName = HeaderName::from_static("dry-run");
@@ -46,22 +46,28 @@ pub(super) async fn list(ask: &Ask, scope: Scope) -> Answer {
         .control
         .resources
         .list(&ask.caller, &List { kind, cluster, filter, order, page, size })?;
-    let items: Vec<Value> = found
-        .items
-        .iter()
-        .map(|resource| fields.project(convert::resource::value(resource, ask.profile)))
-        .collect();
-    json(
-        StatusCode::OK,
-        &object!({
-            "kind": format!("{kind}List"),
-            "page": page,
-            "size": items.len(),
-            "total": found.total,
-            "revision": found.revision.0,
-            "items": items,
-        }),
-    )
+    let show = |resource| fields.show(convert::resource::wire(resource, ask.profile));
+    let items: Vec<Shown> = found.items.iter().map(show).collect();
+    let shown = Listed {
+        kind: format!("{kind}List"),
+        page,
+        size: items.len(),
+        total: found.total,
+        revision: found.revision.0,
+        items,
+    };
+    json(StatusCode::OK, &shown)
+}
+
+/// One page of a list.
+#[derive(Serialize)]
+struct Listed {
+    kind: String,
+    page: usize,
+    size: usize,
+    total: usize,
+    revision: u64,
+    items: Vec<Shown>,
 }
 
 pub(super) async fn get(ask: &Ask, scope: Scope) -> Answer {
@@ -83,8 +89,8 @@ pub(super) async fn get(ask: &Ask, scope: Scope) -> Answer {
     if ask.header(IF_NONE_MATCH.as_str()).is_some_and(|tags| names(tags, resource.revision)) {
         return tagged(empty(StatusCode::NOT_MODIFIED), resource.revision);
     }
-    let value = fields.project(convert::resource::value(&resource, ask.profile));
-    tagged(json(StatusCode::OK, &value)?, resource.revision)
+    let shown = fields.show(convert::resource::wire(&resource, ask.profile));
+    tagged(json(StatusCode::OK, &shown)?, resource.revision)
 }
 
 pub(super) async fn create(ask: &Ask, scope: Scope) -> Answer {
@@ -192,7 +198,7 @@ async fn watch(ask: &Ask, query: &Query, fields: Fields, mut list: WatchList<'_>
     }
     let (profile, uri) = (ask.profile, ask.parts.uri.path().to_owned());
     let show = move |resource: &Stored<Resource>| {
-        fields.project(convert::resource::value(resource, profile))
+        fields.show(convert::resource::wire(resource, profile))
     };
     Ok(stream::events(
         &ask.server,

@@ -10,7 +10,7 @@ fn check(fields: &str, expected: Value) {
             { "type": "Reconciled", "status": "True" }, { "type": "Healthy", "status": "False" },
         ] },
     });
-    assert_eq!(Fields::parse([fields].into_iter()).unwrap().project(whole), expected, "{fields}");
+    assert_eq!(Fields::parse([fields].into_iter()).unwrap().project(&whole), expected, "{fields}");
 }
 
 #[test]
