@@ -242,7 +242,7 @@ async fn begin(session: &Session, touched: &Touched<'_>) -> Result<Known, Fault>
         client.execute(&statements.lock, &[]),
         head(session),
         client.query(&statements.revisions, &keys),
-        client.query(&statements.epochs, &leases),
+        some(!touched.leases.is_empty(), client.query(&statements.epochs, &leases)),
         client.query(&statements.stream_heads, &streams),
     );
     begun?;
@@ -299,10 +299,10 @@ async fn write(session: &Session, plan: &Plan) -> Result<(), Fault> {
     let (put, removed, changed, appended, streams, head, committed, _told) = tokio::join!(
         biased;
         client.execute(&statements.put, &put),
-        client.execute(&statements.remove, &removed),
+        some(plan.documents.values().any(Option::is_none), client.execute(&statements.remove, &removed)),
         client.execute(&statements.change, &changed),
-        append(session, &plan.entries),
-        client.execute(&statements.advance_stream, &streams),
+        some(!plan.entries.is_empty(), append(session, &plan.entries)),
+        some(!plan.entries.is_empty(), client.execute(&statements.advance_stream, &streams)),
         client.execute(&statements.advance, &head),
         client.batch_execute("COMMIT"),
         // After the commit: a notification takes a lock of the whole server while it commits.
@@ -312,6 +312,14 @@ async fn write(session: &Session, plan: &Plan) -> Result<(), Fault> {
         written?;
     }
     Ok(committed?)
+}
+
+/// Does it only if there is something to do: the server would take its time over nothing, too.
+async fn some<T: Default>(
+    any: bool,
+    work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, tokio_postgres::Error> {
+    if any { work.await } else { Ok(T::default()) }
 }
 
 async fn append(
