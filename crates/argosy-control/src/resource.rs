@@ -452,7 +452,7 @@ impl Resources {
             let lines = names.into_iter().map(|name| StatusLine {
                 adapter: name.clone(),
                 line: status::adapter_line(of, name, adapters, children),
-                report: of.reports.get(name).cloned(),
+                report: of.reports.get(name).map(|report| Report::clone(report)),
             });
             Ok(Statuses { lines: lines.collect(), resource: resource.clone() })
         })

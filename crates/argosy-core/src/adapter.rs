@@ -230,7 +230,7 @@ pub fn accept(
         // anybody knew.
         Ordering::Less => match later(stored.definite.as_ref(), new.definite) {
             definite if definite != stored.definite => {
-                Verdict::News(Report { definite, ..stored.clone() })
+                Verdict::News(Report { definite, ..Report::clone(stored) })
             }
             _ => Verdict::Old(old),
         },

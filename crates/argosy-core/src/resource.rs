@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// What people declare: any JSON object, checked against the catalog where it names a provider.
 pub type Spec = Map<String, Value>;
@@ -103,9 +104,11 @@ pub struct Resource {
     /// What `status::aggregate` made of the reports, in emission order.
     #[serde(default)]
     pub conditions: Vec<Condition>,
-    /// The latest accepted report of each adapter, required or not.
+    /// The latest accepted report of each adapter, required or not. Shared by the versions of a
+    /// resource, of which thousands are in memory: most of a version is its reports, and all but
+    /// one of them are those of the version before.
     #[serde(default)]
-    pub reports: BTreeMap<AdapterName, Report>,
+    pub reports: BTreeMap<AdapterName, Arc<Report>>,
     /// What the sentinel knows about each adapter's turn, kept so that a restart goes on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dispatches: BTreeMap<AdapterName, Dispatch>,
@@ -254,7 +257,7 @@ impl Resource {
         if adapters.iter().any(|spec| spec.required && spec.name == *adapter) {
             resource.started.get_or_insert(now);
         }
-        resource.reports.insert(adapter.clone(), report);
+        resource.reports.insert(adapter.clone(), Arc::new(report));
         self.settled(resource, adapters, children, now)
     }
 

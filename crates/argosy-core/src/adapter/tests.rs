@@ -193,7 +193,7 @@ fn reports_without_a_time_count_in_the_order_they_come_in_even_if_our_clock_is_s
         };
         let available = if said.contains('T') { Tri::True } else { Tri::False };
         assert_eq!(report.conditions.available.status, available);
-        of.reports.insert(silent.adapter, report);
+        of.reports.insert(silent.adapter, report.into());
     }
 }
 
@@ -232,7 +232,7 @@ fn picture(of: &Resource) -> String {
         .reports
         .iter()
         .map(|(name, report)| {
-            let mut report = report.clone();
+            let mut report = Report::clone(report);
             let said = &mut report.conditions;
             for said in [&mut said.available, &mut said.applied, &mut said.health]
                 .into_iter()

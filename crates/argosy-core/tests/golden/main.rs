@@ -97,7 +97,7 @@ fn resource() -> Resource {
         started: Some(at(1)),
         phase_since: at(3),
         conditions,
-        reports: BTreeMap::from([(adapter.clone(), report())]),
+        reports: BTreeMap::from([(adapter.clone(), report().into())]),
         dispatches: BTreeMap::from([(
             adapter.clone(),
             Dispatch { generation: 3, delivered: 2, rejected },
