@@ -217,7 +217,9 @@ impl Scope {
         &self,
         view: &'v View,
     ) -> Box<dyn Iterator<Item = &'v Stored<Resource>> + 'v> {
-        match (self.only, self.cluster, self.filter.required_label()) {
+        let labels = self.filter.required_labels();
+        let rarest = labels.min_by_key(|(key, value)| view.count_labelled(key, value));
+        match (self.only, self.cluster, rarest) {
             (Some(only), _, _) => Box::new(view.resource(only).into_iter()),
             (None, Some(cluster), _) => Box::new(view.children(cluster)),
             (None, None, Some((key, value))) => Box::new(view.labelled(key, value)),

@@ -186,15 +186,16 @@ impl Filter {
         Ok(Self(Tree::all(terms)))
     }
 
-    /// A label the resource must have for the filter to match, if the tree says so plainly: lets a
-    /// list start from an index.
-    pub fn required_label(&self) -> Option<(&str, &str)> {
-        match &self.0 {
-            Tree::All(terms) => terms.iter().find_map(Tree::label),
+    /// Labels the resource must have for the filter to match, as far as the tree says so plainly:
+    /// lets a list start from an index.
+    pub fn required_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let terms = match &self.0 {
+            Tree::All(terms) => terms.as_slice(),
             plain @ (Tree::Everything | Tree::Any(_) | Tree::Not(_) | Tree::Test(_)) => {
-                plain.label()
+                std::slice::from_ref(plain)
             }
-        }
+        };
+        terms.iter().filter_map(Tree::label)
     }
 
     /// Whether a resource matches.

@@ -65,7 +65,8 @@ pub struct ResourceChange {
 #[derive(Debug, Default)]
 pub struct View {
     revision: Revision,
-    kinds: HashMap<ResourceId, Kind>,
+    by_id: HashMap<ResourceId, Stored<Resource>>,
+    // In order, for lists.
     resources: BTreeMap<Kind, BTreeMap<ResourceId, Stored<Resource>>>,
     children: HashMap<ResourceId, BTreeSet<ResourceId>>,
     labels: HashMap<String, HashMap<String, BTreeSet<ResourceId>>>,
@@ -83,7 +84,7 @@ impl View {
 
     /// One resource.
     pub fn resource(&self, id: ResourceId) -> Option<&Stored<Resource>> {
-        self.resources.get(self.kinds.get(&id)?)?.get(&id)
+        self.by_id.get(&id)
     }
 
     /// All resources of a kind, by id, which is by age.
@@ -104,6 +105,12 @@ impl View {
     /// Whether a resource owns anything, in whatever state.
     pub fn has_children(&self, owner: ResourceId) -> bool {
         self.children.contains_key(&owner)
+    }
+
+    /// How many resources of any kind carry a label.
+    pub fn count_labelled(&self, key: &str, value: &str) -> usize {
+        let ids = self.labels.get(key).and_then(|values| values.get(value));
+        ids.map_or(0, BTreeSet::len)
     }
 
     /// The resources of any kind that carry a label.
@@ -232,7 +239,7 @@ impl View {
 
     fn set_resource(&mut self, resource: Stored<Resource>) {
         let Resource { id, kind, owner, .. } = *resource.value;
-        self.kinds.insert(id, kind);
+        self.by_id.insert(id, resource.clone());
         if let Some(owner) = owner {
             self.children.entry(owner).or_default().insert(id);
         }
@@ -244,7 +251,10 @@ impl View {
     }
 
     fn unset_resource(&mut self, id: ResourceId) -> Option<Stored<Resource>> {
-        let gone = self.resources.get_mut(&self.kinds.remove(&id)?)?.remove(&id)?;
+        let gone = self.by_id.remove(&id)?;
+        if let Some(resources) = self.resources.get_mut(&gone.value.kind) {
+            resources.remove(&id);
+        }
         if let Some(owner) = gone.value.owner
             && let Some(children) = self.children.get_mut(&owner)
         {

@@ -70,9 +70,9 @@ fn a_label_index_and_a_scan_give_the_same_answer() {
                 }
                 for value in ["v0", "v1", "v2"] {
                     let plain = Filter::label("tier", value);
-                    prop_assert_eq!(plain.required_label(), Some(("tier", value)));
+                    prop_assert_eq!(plain.required_labels().next(), Some(("tier", value)));
                     let hidden = Filter::parse(&format!("not labels.tier != '{value}'")).unwrap();
-                    prop_assert_eq!(hidden.required_label(), None);
+                    prop_assert_eq!(hidden.required_labels().next(), None);
                     let by_index = page(&world, plain, 1, 100);
                     let all = page(&world, Filter::everything(), 1, 100);
                     let by_scan: Vec<_> = all

@@ -434,7 +434,7 @@ fn a_bad_label_filter_gets_the_sentence() {
 fn an_index_may_start_from_a_required_label() {
     #[track_caller]
     fn row(search: &str, expected: Option<(&str, &str)>) {
-        assert_eq!(Filter::parse(search).unwrap().required_label(), expected, "{search}");
+        assert_eq!(Filter::parse(search).unwrap().required_labels().next(), expected, "{search}");
     }
     row("labels.a = 'b'", Some(("a", "b")));
     row("name = 'x' and (labels.a = 'b' and generation > 1)", Some(("a", "b")));
@@ -445,7 +445,7 @@ fn an_index_may_start_from_a_required_label() {
     row("labels.a in ('b')", None);
     row("", None);
     let scoped = Filter::everything().and(Filter::name("x", true)).and(Filter::label("a", "b"));
-    assert_eq!(scoped.required_label(), Some(("a", "b")));
+    assert_eq!(scoped.required_labels().next(), Some(("a", "b")));
 }
 
 #[test]
