@@ -556,9 +556,8 @@ fn page<'v>(
     mut shown: Vec<&'v Stored<Resource>>,
     list: &List<'_>,
 ) -> impl Iterator<Item = &'v Stored<Resource>> {
-    let compare = |a: &&Stored<Resource>, b: &&Stored<Resource>| {
-        list.order.compare(&a.value, &b.value)
-    };
+    let compare =
+        |a: &&Stored<Resource>, b: &&Stored<Resource>| list.order.compare(&a.value, &b.value);
     let skip = list.page.saturating_sub(1).saturating_mul(list.size);
     let end = skip.saturating_add(list.size);
     if end < shown.len() {

@@ -183,7 +183,10 @@ fn deadline(of: &Resource, spec: &AdapterSpec, turn: Timestamp) -> Option<Timest
 
 /// What the adapter last reported at this generation.
 fn last_report<'a>(of: &'a Resource, spec: &AdapterSpec) -> Option<&'a Report> {
-    of.reports.get(&spec.name).map(|report| &**report).filter(|report| report.observed_generation == of.generation)
+    of.reports
+        .get(&spec.name)
+        .map(|report| &**report)
+        .filter(|report| report.observed_generation == of.generation)
 }
 
 fn later(at: Timestamp, wait: SignedDuration) -> Timestamp {

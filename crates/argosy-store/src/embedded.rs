@@ -38,7 +38,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the store in `dir`, or makes a new one. Blocks: it reads and checks the whole file.
+    /// Opens the store in `dir`, or makes a new one. Blocks: it reads and checks all documents.
     ///
     /// `Refused` if another process has it open, if it is damaged, or if it was written by a newer
     /// build; the text says what to do.

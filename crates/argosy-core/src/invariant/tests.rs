@@ -26,10 +26,7 @@ fn dns(of: &mut Resource) -> &mut Report {
 #[test]
 fn nothing_goes_backwards() {
     refused(|of| of.generation = 0, "I6: generations start at 1");
-    refused(
-        |of| dns(of).last_report_time = at(1),
-        "I6: the report of dns went backwards",
-    );
+    refused(|of| dns(of).last_report_time = at(1), "I6: the report of dns went backwards");
     refused(
         |of| {
             of.reports.remove(&name("dns"));

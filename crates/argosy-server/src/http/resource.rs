@@ -197,9 +197,8 @@ async fn watch(ask: &Ask, query: &Query, fields: Fields, mut list: WatchList<'_>
         return Ok(stream::head());
     }
     let (profile, uri) = (ask.profile, ask.parts.uri.path().to_owned());
-    let show = move |resource: &Stored<Resource>| {
-        fields.show(convert::resource::wire(resource, profile))
-    };
+    let show =
+        move |resource: &Stored<Resource>| fields.show(convert::resource::wire(resource, profile));
     Ok(stream::events(
         &ask.server,
         watch,

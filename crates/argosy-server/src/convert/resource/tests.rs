@@ -34,7 +34,8 @@ fn resource(kind: Kind, owner: Option<&str>) -> Resource {
 }
 
 fn shown(resource: Resource, profile: Profile) -> Value {
-    value(&Stored { value: Arc::new(resource), revision: Revision(7) }, profile)
+    let stored = Stored { value: Arc::new(resource), revision: Revision(7) };
+    serde_json::to_value(wire(&stored, profile)).unwrap()
 }
 
 #[test]

@@ -154,7 +154,7 @@ async fn engine(config: &Config) -> Result<Arc<dyn Engine>, Failure> {
     match config.store.as_str() {
         "embedded" => {
             let dir = config.data_dir.clone();
-            // It reads and checks the whole file.
+            // It reads and checks all documents.
             let opened = tokio::task::spawn_blocking(move || Embedded::open(&dir)).await;
             let opened =
                 opened.map_err(|e| Failure::failed("the store cannot be opened").why(e))?;
