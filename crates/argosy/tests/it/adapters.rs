@@ -17,8 +17,8 @@ const SECRET: &str = "a secret that nobody else has";
 
 /// One delivery as it arrived.
 #[derive(Debug)]
-struct Delivery {
-    headers: BTreeMap<String, String>,
+pub(crate) struct Delivery {
+    pub(crate) headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }
 
@@ -46,8 +46,8 @@ enum Answer {
 }
 
 /// The adapter's side: a real HTTP listener.
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     deliveries: mpsc::Receiver<Delivery>,
     /// How the next ones are answered; 202 when there are none.
     answers: Arc<Mutex<VecDeque<Answer>>>,
@@ -56,7 +56,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/events", listener.local_addr().expect("an address"));
         let answers = Arc::new(Mutex::new(VecDeque::new()));
@@ -79,7 +79,7 @@ impl Receiver {
         *next = answers.into_iter().collect();
     }
 
-    async fn next(&mut self) -> Delivery {
+    pub(crate) async fn next(&mut self) -> Delivery {
         let next = tokio::time::timeout(crate::harness::PATIENCE, self.deliveries.recv());
         next.await.expect("a delivery in time").expect("a receiver")
     }

@@ -23,3 +23,6 @@ mod auth;
 
 #[cfg(test)]
 mod adapters;
+
+#[cfg(test)]
+mod crash;

@@ -92,6 +92,9 @@ pub(crate) struct Setup {
     files: Vec<(String, String)>,
     flags: Vec<String>,
     token: Option<String>,
+    store: Option<String>,
+    wrapper: Vec<String>,
+    failpoint: Option<String>,
 }
 
 impl Setup {
@@ -104,6 +107,9 @@ impl Setup {
             files: Vec::new(),
             flags: vec!["--simulated-cloud=instant".to_owned()],
             token: None,
+            store: None,
+            wrapper: Vec::new(),
+            failpoint: None,
         }
     }
 
@@ -163,21 +169,39 @@ impl Setup {
         self
     }
 
+    /// On this store, instead of one of its own.
+    pub(crate) fn on_store(mut self, url: &str) -> Self {
+        self.store = Some(url.to_owned());
+        self
+    }
+
+    /// Run by another program, which is given the server's command line after these words.
+    pub(crate) fn wrapped_in(mut self, words: &[&str]) -> Self {
+        self.wrapper = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
     /// Makes the directory and the database, and starts the server in them.
     pub(crate) async fn start(self) -> Server {
+        let mut server = self.prepare().await;
+        server.launch().await.unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
+        server
+    }
+
+    /// Makes the directory and the database, and starts nothing.
+    pub(crate) async fn prepare(self) -> Server {
         let dir = TestDir::new();
         std::fs::write(dir.join("argosy.yaml"), &self.config).expect("a writable directory");
         for (name, text) in &self.files {
             std::fs::write(dir.join(name), text).expect("a writable directory");
         }
-        let store = match self.engine {
-            Engine::Embedded => "embedded".to_owned(),
-            Engine::Postgres => argosy_scaleout::testing::database().await,
+        let store = match (&self.store, self.engine) {
+            (Some(store), _) => store.clone(),
+            (None, Engine::Embedded) => "embedded".to_owned(),
+            (None, Engine::Postgres) => argosy_scaleout::testing::database().await,
         };
-        let process = Process::start(&self, dir.path(), &store, "127.0.0.1:0").await;
-        let process = process.unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
-        let api = Api::new(&process.address, self.token.clone());
-        Server { setup: self, dir, store, process: Some(process), api }
+        let api = Api::new("127.0.0.1:0", self.token.clone());
+        Server { setup: self, dir, store, process: None, api }
     }
 }
 
@@ -253,16 +277,44 @@ impl Server {
         std::fs::write(&path, change(text)).expect("a writable file");
     }
 
+    /// The number of the process.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.process().child.id()
+    }
+
+    /// From the next start on, the server is run by nobody but us.
+    pub(crate) fn unwrap(&mut self) {
+        self.setup.wrapper.clear();
+    }
+
+    /// Waits until the process has ended by itself; its exit code, and what it logged.
+    pub(crate) async fn ended(&mut self) -> (Option<i32>, String) {
+        let mut process = self.process.take().expect("a running server");
+        (process.ended().await, process.log.read())
+    }
+
+    /// From the next start on, the process aborts at this failpoint, or at none.
+    pub(crate) fn fail_at(&mut self, failpoint: Option<&str>) {
+        self.setup.failpoint = failpoint.map(str::to_owned);
+    }
+
+    /// Starts it, at the address it had before if it had one. `Err` is all it wrote if it ended
+    /// before it listened.
+    pub(crate) async fn launch(&mut self) -> Result<(), String> {
+        let address = self.api.address();
+        let process = Process::start(&self.setup, self.dir.path(), &self.store, address).await?;
+        if process.address != address {
+            self.api = Api::new(&process.address, self.setup.token.clone());
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+
     /// Starts it again at the same address, on what it left behind.
     pub(crate) async fn restart(&mut self) {
         self.kill9();
-        let address = self.api.address().to_owned();
-        let (setup, dir, store) = (&self.setup, self.dir.path(), &self.store);
         // Another process may have been given our port for a moment.
-        let started = await_until("the server starts again", async || {
-            Process::start(setup, dir, store, &address).await.ok()
-        });
-        self.process = Some(started.await);
+        await_until("the server starts again", async || self.launch().await.ok()).await;
     }
 
     fn process(&self) -> &Process {
@@ -295,8 +347,14 @@ pub(crate) struct Process {
 
 impl Process {
     async fn start(setup: &Setup, dir: &Path, store: &str, listen: &str) -> Result<Self, String> {
-        let mut command = Command::new(PROGRAM);
+        let words = setup.wrapper.iter().map(String::as_str).chain([PROGRAM]).collect::<Vec<_>>();
+        let (program, rest) = words.split_first().expect("at least the program");
+        let mut command = Command::new(program);
+        if let Some(failpoint) = &setup.failpoint {
+            command.env("ARGOSY_FAILPOINT", failpoint);
+        }
         command
+            .args(rest)
             .args(["server", "--config", "argosy.yaml", "--data-dir", "data"])
             .args(["--listen", listen, "--store", store, "--profile", setup.profile.name()])
             .args(&setup.flags)
