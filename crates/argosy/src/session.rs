@@ -11,7 +11,7 @@ use argosy_core::nearest::nearest;
 use clap::Args;
 use std::io::Write;
 
-/// The largest page the API gives.
+/// How many resources are read at a time.
 const PAGE_SIZE: &str = "100";
 
 /// How many pages are read to find the name somebody meant.
