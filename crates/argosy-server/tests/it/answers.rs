@@ -279,7 +279,7 @@ async fn upstream_replaces_what_a_patch_mentions() {
         (format!("{CLUSTERS}/{cluster}"), "upstream"),
     ];
     for (count, (path, profile)) in rows.iter().enumerate() {
-        let body = json!({ "spec": { "count": count } });
+        let body = json!({ "spec": { "provider": "gcp", "count": count } });
         let headers = [("x-hyperfleet-profile", *profile)];
         let answer =
             world.send("admin", &format!("PATCH {path}"), &headers, body.to_string()).await;
@@ -358,8 +358,8 @@ async fn methods_paths_and_media_are_checked() {
     let large = json!({ "name": "b", "spec": { "x": "x".repeat(1024 * 1024) } }).to_string();
     let answer = world.send("admin", &format!("POST {CLUSTERS}"), &[], large).await;
     assert_eq!((answer.status.as_u16(), &answer.body["code"]), (413, &json!("HYPERFLEET-LMT-002")));
-    let lying = [("content-length", "99999999")];
-    let answer = world.send("admin", &format!("POST {CLUSTERS}"), &lying, "{}").await;
+    let asks_first = [("content-length", "99999999"), ("expect", "100-continue")];
+    let answer = world.send("admin", &format!("POST {CLUSTERS}"), &asks_first, "{}").await;
     assert_eq!(answer.status, 413);
 }
 
