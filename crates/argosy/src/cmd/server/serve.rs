@@ -25,7 +25,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
@@ -86,6 +86,8 @@ pub(crate) async fn serve(
     let mut http =
         pin!(listen::serve(listener, tls, app.router(), limits(config), metrics, stopping));
 
+    // Before anybody is told that we are here.
+    let mut signals = StopSignals::listen()?;
     let outcome = tokio::select! {
         ended = &mut http => return Err(match ended {
             Ok(()) => Failure::failed("the listener ended, although it should not"),
@@ -96,7 +98,7 @@ pub(crate) async fn serve(
             Err(Failure::failed(death.to_string()))
         }
         result = when_ready(address) => result,
-        () = asked_to_stop() => {
+        () = signals.next() => {
             info!("stopping");
             Ok(Exit::Ok)
         }
@@ -107,7 +109,7 @@ pub(crate) async fn serve(
         tokio::select! {
             ended = http => ended.map_err(|e| Failure::failed("the listener died").why(e))?,
             // Whoever asks twice does not want to wait for slow clients.
-            () = asked_to_stop() => {}
+            () = signals.next() => {}
         }
         info!("stopped");
     }
@@ -132,17 +134,29 @@ fn limits(config: &Config) -> listen::Limits {
     }
 }
 
-/// Returns on SIGTERM or SIGINT.
-async fn asked_to_stop() {
-    let interrupted = tokio::signal::ctrl_c();
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminated) => {
-            tokio::select! {
-                _ = interrupted => {}
-                _ = terminated.recv() => {}
-            }
+/// Hears SIGTERM and SIGINT from now on: without it they kill.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> Result<Self, Failure> {
+        let hear = |kind| {
+            signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))
+        };
+        Ok(Self {
+            terminate: hear(SignalKind::terminate())?,
+            interrupt: hear(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns at the next of them.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
-        Err(_) => drop(interrupted.await),
     }
 }
 
