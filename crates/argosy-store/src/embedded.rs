@@ -19,8 +19,9 @@ use crate::engine::{
 use crate::memory::{Clock, system_clock};
 use async_trait::async_trait;
 use jiff::SignedDuration;
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use worker::Worker;
 
@@ -43,7 +44,7 @@ impl Embedded {
     /// `Refused` if another process has it open, if it is damaged, or if it was written by a newer
     /// build; the text says what to do.
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        std::fs::create_dir_all(dir).map_err(|error| unusable(dir, &error))?;
+        create_dir(dir)?;
         let lock = lock(dir)?;
         let database = dir.join(DATABASE_FILE);
         let writer = schema::open(&database).map_err(|fault| fault.into_error(&database))?;
@@ -149,6 +150,12 @@ fn lock(dir: &Path) -> Result<File, Error> {
     let written = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
     written.map_err(|error| unusable(&path, &error))?;
     Ok(file)
+}
+
+/// Makes a directory that only its owner can look into: labels and specs are nobody else's business.
+fn create_dir(dir: &Path) -> Result<(), Error> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| unusable(dir, &error))
 }
 
 /// Whether some process has the directory's store open.

@@ -27,7 +27,7 @@ const BATCH_MAX: usize = 512;
 
 /// How many events are kept in memory for watchers that are a little behind; older ones are read
 /// back from the engine. Each holds up to two versions of a resource.
-const RECENT_MAX: usize = 4096;
+const RECENT_MAX: usize = 1024;
 
 /// How many documents or changes are read from the engine at a time.
 const PAGE: usize = 1000;

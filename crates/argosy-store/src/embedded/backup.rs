@@ -1,10 +1,13 @@
 //! Copies the store while it runs, and puts a copy back.
 
 use super::fault::Fault;
-use super::{DATABASE_FILE, Embedded, beside, is_locked, lock, rows, schema, sync_dir, unusable};
+use super::{
+    DATABASE_FILE, Embedded, beside, create_dir, is_locked, lock, rows, schema, sync_dir, unusable,
+};
 use crate::engine::Error;
 use rusqlite::{Connection, OpenFlags};
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Writes a copy of the store in `dir`, as it is at one moment, to the file `to`, which must not
@@ -45,7 +48,7 @@ pub fn backup(dir: &Path, to: &Path) -> Result<(), Error> {
 /// The copy is verified in full before anything is replaced. `Refused` if the backup is damaged or
 /// newer than this build, or if there is a store in `dir` already and `force` is not set.
 pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<(), Error> {
-    std::fs::create_dir_all(dir).map_err(|error| unusable(dir, &error))?;
+    create_dir(dir)?;
     let _lock = lock(dir)?;
     let database = dir.join(DATABASE_FILE);
     if database.exists() && !force {
@@ -87,7 +90,10 @@ fn verify(copy: &Path) -> Result<(), Error> {
 }
 
 fn put_in_place(part: &Path, to: &Path) -> Result<(), Error> {
-    let synced = File::open(part).and_then(|file| file.sync_all());
+    let synced = File::open(part).and_then(|file| {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.sync_all()
+    });
     synced.and_then(|()| std::fs::rename(part, to)).map_err(|error| unusable(to, &error))?;
     let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_dir(dir)

@@ -2,6 +2,7 @@ use super::*;
 use crate::conformance::chain_is_whole;
 use crate::engine::{Append, Expect, Put};
 use rusqlite::{Connection, ffi};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -361,6 +362,10 @@ async fn restoring_replaces_a_store_only_when_forced_and_only_with_a_sound_one()
     fill(&engine, 20).await;
     let copy = new.0.join("copy.db");
     backup(&new.0, &copy).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let made = new.0.join("made");
+    drop(Embedded::open(&made).unwrap());
+    assert_eq!((mode(&copy), mode(&made)), (0o600, 0o700), "nobody else may read it");
     let running = old.open();
     fill(&running, 3).await;
     assert!(refused(restore(&copy, &old.0, true)).contains("in use"));
