@@ -136,10 +136,16 @@ async fn create(
 /// Where it is, and five things to try.
 fn welcome(screen: &Screen, up: &Up, address: SocketAddr) -> String {
     let server = format!("http://{address}");
-    let export = match address.port() {
-        8080 => String::new(),
-        _ => format!("\n  export ARGOSY_SERVER={server}\n"),
-    };
+    let mut export = String::new();
+    if let Some(dir) = unlisted_dir() {
+        export.push_str(&format!("\n  export PATH={}:$PATH", dir.display()));
+    }
+    if address.port() != 8080 {
+        export.push_str(&format!("\n  export ARGOSY_SERVER={server}"));
+    }
+    if !export.is_empty() {
+        export.push('\n');
+    }
     format!(
         "{} on {server}, kept in {}, log in {}
 API reference: {server}/docs
@@ -158,4 +164,11 @@ Ctrl-C stops everything.
         up.data_dir.display(),
         up.data_dir.join("server.log").display(),
     )
+}
+
+/// Where this program is, if a shell would not find it: then the commands below need help.
+fn unlisted_dir() -> Option<PathBuf> {
+    let dir = std::env::current_exe().ok()?.parent()?.to_path_buf();
+    let listed = std::env::var_os("PATH")?;
+    std::env::split_paths(&listed).all(|known| !known.join("argosy").exists()).then_some(dir)
 }
