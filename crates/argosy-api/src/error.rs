@@ -159,6 +159,9 @@ codes! {
     NOT_FOUND = "HYPERFLEET-NTF-001" 404 "Resource Not Found",
         "There is no such resource for this caller, or it was deleted.",
         "List the resources to see which there are.";
+    NODE_NOT_FOUND = "HYPERFLEET-NTF-002" 404 "Node Not Found",
+        "No node of this id is registered, or it is another tenant's.",
+        "Register it first: start its agent, or call RegisterNode. `argosy node list` shows which there are.";
     BAD_METHOD = "HYPERFLEET-MTD-001" 405 "Method Not Allowed",
         "The path exists, but not with this method.",
         "Use one of the methods in the header `Allow`.";
@@ -174,6 +177,9 @@ codes! {
     BAD_STATE = "HYPERFLEET-CNF-003" 409 "State Conflict",
         "The resource is being deleted and takes no changes, or is not and must be.",
         "GET the resource to see its state.";
+    IDENTITY_CONFLICT = "HYPERFLEET-CNF-004" 409 "Identity Conflict",
+        "Two machines use one node id, or the id is taken.",
+        "Give each machine an id of its own. If the old machine is gone, `argosy node delete` its record first.";
     GONE = "HYPERFLEET-GON-001" 410 "Revision Gone",
         "A watch asked to go on after a revision that is no longer retained.",
         "List again, and watch from the revision of that list.";
@@ -183,6 +189,9 @@ codes! {
     BAD_MEDIA = "HYPERFLEET-MED-001" 415 "Unsupported Media Type",
         "The body is not JSON, by its own `Content-Type` or `Content-Encoding`.",
         "Send JSON, not compressed, with `Content-Type: application/json`.";
+    TOO_MANY = "HYPERFLEET-LMT-004" 429 "Too Many Requests",
+        "More is under way than is allowed: commands that wait for a node, events of one node, lists at once.",
+        "Wait until some of it is done, then try again.";
     INTERNAL = "HYPERFLEET-INT-001" 500 "Internal Server Error",
         "We made a mistake. Nothing of the request was carried out in part.",
         "Report it with the `trace_id`; the server's log has the cause under it.";

@@ -1,7 +1,11 @@
 //! The only place that asks what time it is.
 
 use jiff::{SignedDuration, Timestamp};
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+#[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
+static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The time: the machine's, or one that follows tokio's (paused) timer.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,15 @@ impl Clock {
             }
         };
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+    }
+
+    /// How long ago some fixed moment was. It never goes back and knows nothing of wall clocks, so
+    /// that nobody's setting of a clock can make the fleet look silent.
+    pub fn monotonic(&self) -> Duration {
+        match self {
+            Clock::System => ORIGIN.elapsed(),
+            Clock::Simulated { origin, .. } => origin.elapsed(),
+        }
     }
 
     /// Waits until a time.

@@ -3,18 +3,24 @@
 use crate::adapter::Adapters;
 use crate::audit::Audit;
 use crate::clock::Clock;
+use crate::command::Commands;
 use crate::ids::Ids;
 use crate::loops::run::Hands;
 use crate::loops::{self, Beats};
+use crate::node::Nodes;
 use crate::notify::Notifier;
 use crate::office::Office;
+use crate::policy::Policies;
 use crate::provider::Provider;
+use crate::pulse::PulseBoard;
 use crate::resource::Resources;
+use crate::safety::Safety;
 use crate::stats::Stats;
 use crate::task::Tasks;
 use argosy_core::access::Authorization;
 use argosy_core::adapter::{AdapterGraph, TimeWindow};
 use argosy_core::catalog::Catalog;
+use argosy_core::node::settings::NodeSettings;
 use argosy_core::resource::Kind;
 use argosy_core::sentinel::Rules;
 use argosy_core::status::{Phase, phase};
@@ -39,6 +45,8 @@ pub struct Settings {
     pub authorization: Authorization,
     /// Conditions that rules derive from the reports, by kind.
     pub conditions: BTreeMap<Kind, Arc<ConditionRules>>,
+    /// What the node plane goes by.
+    pub nodes: NodeSettings,
     /// How long a tombstone is kept.
     pub tombstones_kept: SignedDuration,
     /// How long an idempotency key is remembered.
@@ -58,6 +66,14 @@ pub struct Control {
     pub adapters: Adapters,
     /// The audit log.
     pub audit: Audit,
+    /// Nodes.
+    pub nodes: Nodes,
+    /// Commands to nodes.
+    pub commands: Commands,
+    /// Health policies.
+    pub policies: Policies,
+    /// The brakes on what we do by ourselves.
+    pub safety: Safety,
     /// What was done so far.
     pub stats: Arc<Stats>,
     /// The time.
@@ -119,7 +135,26 @@ impl Control {
         let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
         tasks.start("retention", loops::retention::run(o, b, h));
         let audit = Audit { office: office.clone() };
-        Control { resources, adapters, audit, stats, clock, ids, settings, office, beats }
+        let board = PulseBoard::default();
+        let nodes = Nodes { office: office.clone(), board: board.clone() };
+        let commands = Commands { office: office.clone(), board };
+        let policies = Policies { office: office.clone() };
+        let safety = Safety { office: office.clone() };
+        Control {
+            resources,
+            adapters,
+            audit,
+            nodes,
+            commands,
+            policies,
+            safety,
+            stats,
+            clock,
+            ids,
+            settings,
+            office,
+            beats,
+        }
     }
 
     /// Every loop ran when it last should have.

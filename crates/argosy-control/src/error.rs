@@ -85,6 +85,24 @@ pub enum Error {
         /// The oldest one can resume after.
         oldest: Revision,
     },
+    /// Register first: nobody knows this node, or it is another tenant's.
+    #[error("node not found: {0}")]
+    NodeNotFound(String),
+    /// There is no such command.
+    #[error("command not found: {0}")]
+    CommandNotFound(String),
+    /// There is no such policy.
+    #[error("policy not found: {0}")]
+    PolicyNotFound(String),
+    /// Find out which of the two machines is the real one.
+    #[error("{0}")]
+    IdentityConflict(String),
+    /// It is not in a state for that; the sentence says which state, and the way out.
+    #[error("{0}")]
+    Precondition(String),
+    /// Wait until less is under way.
+    #[error("{0}")]
+    TooMany(String),
     /// Try again later, or make room.
     #[error(transparent)]
     Store(#[from] argosy_store::Error),

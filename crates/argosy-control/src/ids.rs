@@ -1,6 +1,6 @@
 //! The only place that draws random ids.
 
-use argosy_core::id::ResourceId;
+use argosy_core::id::{CommandId, ResourceId};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +24,11 @@ impl Ids {
     /// An id for a new resource: version 7, so that ids sort by age.
     pub fn resource(&self, now: Timestamp) -> ResourceId {
         ResourceId::new(self.uuid(now))
+    }
+
+    /// An id for a new command: version 7, so that commands sort by age.
+    pub fn command(&self, now: Timestamp) -> CommandId {
+        CommandId::new(self.uuid(now))
     }
 
     /// An id for a request.

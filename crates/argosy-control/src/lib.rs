@@ -22,6 +22,16 @@ pub mod adapter;
 
 pub mod audit;
 
+pub mod pulse;
+
+pub mod node;
+
+pub mod command;
+
+pub mod policy;
+
+pub mod safety;
+
 pub mod stats;
 
 mod loops;

@@ -251,6 +251,7 @@ pub(crate) fn system(subject: &str) -> Caller {
         teams: Vec::new(),
         role: Role::Admin,
         adapter: None,
+        node: None,
         request_id: String::new(),
     }
 }

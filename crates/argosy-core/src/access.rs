@@ -3,10 +3,12 @@
 use crate::resource::Resource;
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do in general; each role includes the ones before it, except `Adapter`.
+/// What a caller may do in general; from `Viewer` on, each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
+    /// Speaks for a node: registers, reports, fetches its commands. It reads nothing else.
+    Node,
     /// Reads resources and reports statuses under its own name, nothing else.
     Adapter,
     /// Reads.
@@ -32,6 +34,8 @@ pub struct Caller {
     pub role: Role,
     /// The adapter it is, if it may report for one only.
     pub adapter: Option<String>,
+    /// The node it is, if it may speak for one only.
+    pub node: Option<String>,
     /// The id of the request, for the audit record.
     pub request_id: String,
 }
@@ -45,6 +49,8 @@ pub enum Verb {
     Write,
     /// Report a status.
     Report,
+    /// Speak for a node.
+    Attend,
     /// Remove a record although its cleanup is not confirmed.
     Force,
     /// Read the audit log, manage the simulated cloud.
@@ -75,7 +81,8 @@ pub enum Decision {
 /// May the caller do this at all, whatever it is done to?
 pub fn may(caller: &Caller, verb: Verb) -> Decision {
     let allowed = match verb {
-        Verb::Read => true,
+        Verb::Read => caller.role != Role::Node,
+        Verb::Attend => matches!(caller.role, Role::Node | Role::Admin),
         Verb::Write => matches!(caller.role, Role::Operator | Role::Admin),
         Verb::Report => matches!(caller.role, Role::Adapter | Role::Admin),
         Verb::Force | Verb::Administer => caller.role == Role::Admin,
@@ -123,8 +130,8 @@ pub fn may_see<'a>(
 pub fn teams_matter(caller: &Caller, authorization: Authorization) -> bool {
     match authorization {
         Authorization::None => false,
-        // Adapters serve every team of the tenant.
-        Authorization::Team => !matches!(caller.role, Role::Adapter | Role::Admin),
+        // Adapters serve every team of the tenant; nodes carry their teams' work.
+        Authorization::Team => !matches!(caller.role, Role::Node | Role::Adapter | Role::Admin),
     }
 }
 

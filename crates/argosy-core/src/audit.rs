@@ -1,8 +1,11 @@
 //! What is written down about a mutation. The hash chain is the store's.
 
 use crate::access::Caller;
-use crate::id::ResourceId;
-use crate::resource::{Kind, Resource};
+use crate::breaker::{Breaker, Pause};
+use crate::command::Command;
+use crate::node::Node;
+use crate::policy::Policy;
+use crate::resource::Resource;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -22,9 +25,9 @@ pub struct AuditRecord {
     /// `create`, `patch`, `delete`, `report`, `force-delete`, `finalize`, `stall`, …
     pub action: String,
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: String,
     /// Which.
-    pub id: ResourceId,
+    pub id: String,
     /// What it is called.
     pub name: String,
     /// SHA-256 of the stored document before, in hex; absent at creation.
@@ -40,26 +43,87 @@ pub struct AuditRecord {
     pub request_id: String,
 }
 
+/// What an audit record says of which document it is about.
+pub struct Identity<'a> {
+    /// Whose; empty for what belongs to nobody in particular.
+    pub tenant: &'a str,
+    /// What kind of thing.
+    pub kind: &'static str,
+    /// Which.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+}
+
+/// A document whose mutations are written down.
+pub trait Audited: Serialize {
+    /// Which document it is.
+    fn identity(&self) -> Identity<'_>;
+}
+
+impl Audited for Resource {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.id.to_string(), self.name.to_string());
+        Identity { tenant: &self.tenant, kind: self.kind.as_str(), id, name }
+    }
+}
+
+impl Audited for Node {
+    fn identity(&self) -> Identity<'_> {
+        let id = self.id.to_string();
+        Identity { tenant: &self.tenant, kind: "Node", name: id.clone(), id }
+    }
+}
+
+impl Audited for Command {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.id.to_string(), self.node.to_string());
+        Identity { tenant: &self.tenant, kind: "Command", id, name }
+    }
+}
+
+impl Audited for Policy {
+    fn identity(&self) -> Identity<'_> {
+        let name = self.name.to_string();
+        Identity { tenant: &self.tenant, kind: "Policy", id: name.clone(), name }
+    }
+}
+
+impl Audited for Pause {
+    fn identity(&self) -> Identity<'_> {
+        let name = self.pool.clone().unwrap_or_else(|| "fleet".to_owned());
+        Identity { tenant: &self.tenant, kind: "Pause", id: name.clone(), name }
+    }
+}
+
+impl Audited for Breaker {
+    fn identity(&self) -> Identity<'_> {
+        let name = self.scope.to_string();
+        Identity { tenant: "", kind: "Breaker", id: name.clone(), name }
+    }
+}
+
 impl AuditRecord {
-    /// Describes one mutation of one resource; at least one of `before` and `after` is there.
-    pub fn new(
+    /// Describes one mutation of one document; at least one of `before` and `after` is there.
+    pub fn new<T: Audited>(
         caller: &Caller,
         action: &str,
-        before: Option<&Resource>,
-        after: Option<&Resource>,
+        before: Option<&T>,
+        after: Option<&T>,
         reason: Option<String>,
         at: Timestamp,
     ) -> Self {
-        let resource = after.or(before).expect("a mutation has a resource before or after it");
+        let document = after.or(before).expect("a mutation has a document before or after it");
+        let Identity { tenant, kind, id, name } = document.identity();
         Self {
             at,
             actor: caller.subject.clone(),
             via: caller.via.to_owned(),
-            tenant: resource.tenant.clone(),
+            tenant: tenant.to_owned(),
             action: action.to_owned(),
-            kind: resource.kind,
-            id: resource.id,
-            name: resource.name.to_string(),
+            kind: kind.to_owned(),
+            id,
+            name,
             before: before.map(digest),
             after: after.map(digest),
             reason,
@@ -69,8 +133,8 @@ impl AuditRecord {
 }
 
 /// SHA-256 in hex over the JSON text of the document, as the store writes it.
-fn digest(document: &Resource) -> String {
-    let text = serde_json::to_vec(document).expect("a resource has only text for map keys");
+fn digest(document: &impl Serialize) -> String {
+    let text = serde_json::to_vec(document).expect("a document has only text for map keys");
     Sha256::digest(&text).iter().fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
         hex

@@ -155,6 +155,7 @@ pub(crate) fn caller(role: Role, tenant: &str, teams: &[&str]) -> Caller {
         teams: teams.iter().map(|team| (*team).to_owned()).collect(),
         role,
         adapter: None,
+        node: None,
         request_id: "r-1".to_owned(),
     }
 }

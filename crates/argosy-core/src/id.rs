@@ -46,6 +46,8 @@ macro_rules! uuid_ids {
 uuid_ids! {
     /// A cluster or a node pool, for ever: names are reused, this is not.
     ResourceId,
+    /// A command to a node, for ever.
+    CommandId,
 }
 
 #[cfg(test)]

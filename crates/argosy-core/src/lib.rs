@@ -26,6 +26,24 @@ pub mod sentinel;
 
 pub mod backoff;
 
+pub mod node;
+
+pub mod health;
+
+pub mod policy;
+
+pub mod command;
+
+pub mod liveness;
+
+pub mod breaker;
+
+pub mod remedy;
+
+pub mod ledger;
+
+pub mod why;
+
 pub mod search;
 
 pub mod merge;

@@ -11,6 +11,9 @@ mod facts;
 
 mod condition;
 
+mod health;
+
 pub use condition::{ConditionRule, ConditionRuleText, ConditionRules, MappedCondition};
 pub use expression::{Part, PolicyError};
+pub use health::{HealthPolicy, Judged, RuleError};
 pub use limits::{COMPREHENSIONS_MAX, COST_MAX, DEPTH_MAX, LEN_MAX, NODE_DEPTH_MAX};

@@ -47,6 +47,10 @@ pub struct TokenEntry {
     /// The adapter its holder is; required for the role `adapter`.
     #[serde(default)]
     pub adapter: Option<String>,
+    /// The node its holder is; a token with the role `node` and without it may speak for any node of
+    /// its tenant, as one shared by a fleet does.
+    #[serde(default)]
+    pub node: Option<String>,
     /// When it ends; without it, never.
     #[serde(default)]
     pub expires: Option<Timestamp>,
@@ -99,12 +103,14 @@ pub struct Claims {
     pub subject: Vec<String>,
     /// One team, or a list of them.
     pub teams: String,
-    /// `viewer`, `operator`, `admin` or `adapter`.
+    /// `viewer`, `operator`, `admin`, `adapter` or `node`.
     pub role: String,
     /// The tenant.
     pub tenant: String,
     /// The adapter.
     pub adapter: String,
+    /// The node.
+    pub node: String,
 }
 
 impl Default for Claims {
@@ -115,6 +121,7 @@ impl Default for Claims {
             role: "role".to_owned(),
             tenant: "tenant".to_owned(),
             adapter: "adapter".to_owned(),
+            node: "node".to_owned(),
         }
     }
 }
@@ -261,6 +268,7 @@ fn nobody(request_id: String) -> Caller {
         teams: Vec::new(),
         role: Role::Admin,
         adapter: None,
+        node: None,
         request_id,
     }
 }

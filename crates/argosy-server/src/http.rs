@@ -309,6 +309,7 @@ async fn authorize(
                 Verb::Read => "read this",
                 Verb::Write => "change this",
                 Verb::Report => "report statuses",
+                Verb::Attend => "speak for a node",
                 Verb::Force => "force a deletion",
                 Verb::Administer => "administer this server",
             };
@@ -326,6 +327,7 @@ fn nobody(id: &str) -> Caller {
         teams: Vec::new(),
         role: argosy_core::access::Role::Viewer,
         adapter: None,
+        node: None,
         request_id: id.to_owned(),
     }
 }

@@ -118,6 +118,13 @@ impl From<Error> for Fault {
             }
             Error::KeyReused => Fault::new(&error::KEY_REUSED, sentence),
             Error::Gone { .. } => Fault::new(&error::GONE, sentence),
+            Error::NodeNotFound(_) => Fault::new(&error::NODE_NOT_FOUND, sentence),
+            Error::CommandNotFound(_) | Error::PolicyNotFound(_) => {
+                Fault::new(&error::NOT_FOUND, sentence)
+            }
+            Error::IdentityConflict(_) => Fault::new(&error::IDENTITY_CONFLICT, sentence),
+            Error::Precondition(_) => Fault::new(&error::BAD_STATE, sentence),
+            Error::TooMany(_) => Fault::new(&error::TOO_MANY, sentence),
             Error::Store(store) => store.into(),
             Error::Invariant(_) => {
                 tracing::error!(cause = %sentence, "a request would have broken an invariant");

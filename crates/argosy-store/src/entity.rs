@@ -1,8 +1,12 @@
 //! The kinds of document we keep, and how each becomes text and back.
 
 use crate::engine::{Error, Key};
+use argosy_core::breaker::{Breaker, Pause};
+use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
 use argosy_core::name::Name;
+use argosy_core::node::Node;
+use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use argosy_core::upgrade::{VERSION, upgrade};
 use jiff::Timestamp;
@@ -83,6 +87,51 @@ impl Entity for IdempotencyKey {
     }
 }
 
+impl Entity for Node {
+    const KIND: &'static str = "node";
+
+    fn key_id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Entity for Command {
+    const KIND: &'static str = "command";
+
+    fn key_id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Entity for Policy {
+    const KIND: &'static str = "policy";
+
+    fn key_id(&self) -> String {
+        format!("{}/{}", self.tenant, self.name)
+    }
+}
+
+impl Entity for Breaker {
+    const KIND: &'static str = "breaker";
+
+    fn key_id(&self) -> String {
+        self.scope.to_string()
+    }
+}
+
+impl Entity for Pause {
+    const KIND: &'static str = "pause";
+
+    fn key_id(&self) -> String {
+        pause_key(&self.tenant, self.pool.as_deref())
+    }
+}
+
+/// The id of a pause.
+pub fn pause_key(tenant: &str, pool: Option<&str>) -> String {
+    format!("{tenant}/{}", pool.unwrap_or_default())
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -90,6 +139,11 @@ pub(crate) enum Decoded {
     Tombstone(Arc<Tombstone>),
     NameClaim(Arc<NameClaim>),
     IdempotencyKey(Arc<IdempotencyKey>),
+    Node(Arc<Node>),
+    Command(Arc<Command>),
+    Policy(Arc<Policy>),
+    Breaker(Arc<Breaker>),
+    Pause(Arc<Pause>),
     /// Removed.
     Gone,
 }
@@ -120,7 +174,7 @@ macro_rules! keep {
     };
 }
 
-keep!(Resource, Tombstone, NameClaim, IdempotencyKey);
+keep!(Resource, Tombstone, NameClaim, IdempotencyKey, Node, Command, Policy, Breaker, Pause);
 
 #[derive(Serialize)]
 struct Written<'a, T> {

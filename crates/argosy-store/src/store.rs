@@ -6,8 +6,11 @@ use crate::engine::{
 };
 use crate::entity::{Decoded, Entity, Keep, decode, write};
 use crate::failpoint;
-use crate::view::{Event, ResourceChange, Stored, View};
+use crate::view::{DocumentChange, Event, ResourceChange, Stored, View};
+use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
+use argosy_core::node::Node;
+use argosy_core::policy::Policy;
 use argosy_core::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -431,21 +434,47 @@ fn decode_change(change: &Change) -> Result<Vec<Decoded>, Error> {
 /// A change read back from the engine: what was before is not known.
 fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
     let revision = change.revision;
-    let (mut resources, mut tombstones) = (Vec::new(), HashMap::new());
+    let mut event = Event::new(revision);
+    let mut tombstones = HashMap::new();
     for (document, decoded) in change.documents.iter().zip(decode_change(change)?) {
-        let after = match decoded {
-            Decoded::Resource(value) => Some(Stored { value, revision }),
-            Decoded::Gone => None,
-            Decoded::Tombstone(tombstone) => {
-                tombstones.insert(tombstone.id, tombstone);
-                continue;
+        let Key { kind, id } = &document.key;
+        match decoded {
+            Decoded::Tombstone(tombstone) => _ = tombstones.insert(tombstone.id, tombstone),
+            Decoded::NameClaim(_)
+            | Decoded::IdempotencyKey(_)
+            | Decoded::Breaker(_)
+            | Decoded::Pause(_) => {}
+            Decoded::Resource(value) => event.resources.push(ResourceChange {
+                id: value.id,
+                before: None,
+                after: Some(Stored { value, revision }),
+                tombstone: None,
+            }),
+            Decoded::Node(value) => event.nodes.push(known(id, value, revision)),
+            Decoded::Command(value) => event.commands.push(known(id, value, revision)),
+            Decoded::Policy(value) => event.policies.push(known(id, value, revision)),
+            Decoded::Gone => {
+                match kind.as_str() {
+                    Resource::KIND => event.resources.extend(ResourceId::parse(id).map(|id| {
+                        ResourceChange { id, before: None, after: None, tombstone: None }
+                    })),
+                    Node::KIND => event.nodes.push(gone(id)),
+                    Command::KIND => event.commands.push(gone(id)),
+                    Policy::KIND => event.policies.push(gone(id)),
+                    _ => {}
+                }
             }
-            Decoded::NameClaim(_) | Decoded::IdempotencyKey(_) => continue,
-        };
-        let id = ResourceId::parse(&document.key.id);
-        if let Some(id) = id.filter(|_| document.key.kind == Resource::KIND) {
-            resources.push(ResourceChange { id, before: None, after, tombstone: None });
         }
     }
-    Ok(Arc::new(Event::new(revision, resources, tombstones)))
+    event.bury(tombstones);
+    Ok(Arc::new(event))
+}
+
+fn known<T>(id: &str, value: Arc<T>, revision: Revision) -> DocumentChange<T> {
+    let after = Some(Stored { value, revision });
+    DocumentChange { id: id.to_owned(), before: None, after }
+}
+
+fn gone<T>(id: &str) -> DocumentChange<T> {
+    DocumentChange { id: id.to_owned(), before: None, after: None }
 }

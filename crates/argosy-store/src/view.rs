@@ -4,8 +4,12 @@
 //! process, never after one of our own: `Store::commit` returns when the view has seen it.
 
 use crate::engine::{Key, Revision};
-use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim};
-use argosy_core::id::ResourceId;
+use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, pause_key};
+use argosy_core::breaker::{Breaker, Pause};
+use argosy_core::command::Command;
+use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::node::{Node, NodeId};
+use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -33,19 +37,54 @@ pub struct Event {
     pub revision: Revision,
     /// The resources it changed.
     pub resources: Vec<ResourceChange>,
+    /// The nodes it changed.
+    pub nodes: Vec<DocumentChange<Node>>,
+    /// The commands it changed.
+    pub commands: Vec<DocumentChange<Command>>,
+    /// The policies it changed.
+    pub policies: Vec<DocumentChange<Policy>>,
 }
 
 impl Event {
-    pub(crate) fn new(
-        revision: Revision,
-        mut resources: Vec<ResourceChange>,
-        mut tombstones: HashMap<ResourceId, Arc<Tombstone>>,
-    ) -> Event {
-        for gone in resources.iter_mut().filter(|change| change.after.is_none()) {
+    pub(crate) fn new(revision: Revision) -> Event {
+        let (resources, nodes) = (Vec::new(), Vec::new());
+        Event { revision, resources, nodes, commands: Vec::new(), policies: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, change: Changed) {
+        match change {
+            Changed::Resource(change) => self.resources.push(change),
+            Changed::Node(change) => self.nodes.push(change),
+            Changed::Command(change) => self.commands.push(change),
+            Changed::Policy(change) => self.policies.push(change),
+        }
+    }
+
+    pub(crate) fn bury(&mut self, mut tombstones: HashMap<ResourceId, Arc<Tombstone>>) {
+        for gone in self.resources.iter_mut().filter(|change| change.after.is_none()) {
             gone.tombstone = tombstones.remove(&gone.id);
         }
-        Event { revision, resources }
     }
+}
+
+/// One document's part in an event.
+#[derive(Clone, Debug)]
+pub struct DocumentChange<T> {
+    /// The id in its key.
+    pub id: String,
+    /// As it was; `None` if it is new, or if the event was read back from the engine.
+    pub before: Option<Stored<T>>,
+    /// As it is; `None` if it was removed.
+    pub after: Option<Stored<T>>,
+}
+
+/// A change that watchers and loops are told of.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    Resource(ResourceChange),
+    Node(DocumentChange<Node>),
+    Command(DocumentChange<Command>),
+    Policy(DocumentChange<Policy>),
 }
 
 /// One resource's part in an event.
@@ -74,9 +113,80 @@ pub struct View {
     tombstones: HashMap<ResourceId, Stored<Tombstone>>,
     tombstones_by_name: HashMap<String, ResourceId>,
     idempotency_keys: HashMap<String, Stored<IdempotencyKey>>,
+    // In order, for lists.
+    nodes: BTreeMap<NodeId, Stored<Node>>,
+    hardware: HashMap<String, BTreeSet<NodeId>>,
+    commands: BTreeMap<CommandId, Stored<Command>>,
+    node_commands: HashMap<NodeId, BTreeSet<CommandId>>,
+    open_commands: BTreeSet<CommandId>,
+    policies: BTreeMap<String, Stored<Policy>>,
+    breakers: BTreeMap<String, Stored<Breaker>>,
+    pauses: BTreeMap<String, Stored<Pause>>,
 }
 
 impl View {
+    /// One node.
+    pub fn node(&self, id: &str) -> Option<&Stored<Node>> {
+        self.nodes.get(id)
+    }
+
+    /// All nodes, by id.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Stored<Node>> {
+        self.nodes.values()
+    }
+
+    /// The nodes that have, or had, a GPU: by serial number, or UUID where there is none.
+    pub fn nodes_with_hardware(&self, hardware: &str) -> impl Iterator<Item = &Stored<Node>> {
+        let ids = self.hardware.get(hardware).into_iter().flatten();
+        ids.filter_map(|id| self.nodes.get(id))
+    }
+
+    /// One command.
+    pub fn command(&self, id: CommandId) -> Option<&Stored<Command>> {
+        self.commands.get(&id)
+    }
+
+    /// All commands, by id, which is by age.
+    pub fn commands(&self) -> impl ExactSizeIterator<Item = &Stored<Command>> {
+        self.commands.values()
+    }
+
+    /// The commands of a node, by age.
+    pub fn commands_of(&self, node: &str) -> impl DoubleEndedIterator<Item = &Stored<Command>> {
+        let ids = self.node_commands.get(node).into_iter().flatten();
+        ids.filter_map(|id| self.commands.get(id))
+    }
+
+    /// The commands that have not ended, by age.
+    pub fn open_commands(&self) -> impl Iterator<Item = &Stored<Command>> {
+        self.open_commands.iter().filter_map(|id| self.commands.get(id))
+    }
+
+    /// One policy.
+    pub fn policy(&self, tenant: &str, name: &str) -> Option<&Stored<Policy>> {
+        self.policies.get(&format!("{tenant}/{name}"))
+    }
+
+    /// All policies, by tenant and name.
+    pub fn policies(&self) -> impl ExactSizeIterator<Item = &Stored<Policy>> {
+        self.policies.values()
+    }
+
+    /// The breakers that are not closed.
+    pub fn breakers(&self) -> impl ExactSizeIterator<Item = &Stored<Breaker>> {
+        self.breakers.values()
+    }
+
+    /// The pauses.
+    pub fn pauses(&self) -> impl ExactSizeIterator<Item = &Stored<Pause>> {
+        self.pauses.values()
+    }
+
+    /// One pause.
+    pub fn pause(&self, tenant: &str, pool: Option<&str>) -> Option<&Stored<Pause>> {
+        self.pauses.get(&pause_key(tenant, pool))
+    }
+
     /// The last commit this view has seen.
     pub fn revision(&self) -> Revision {
         self.revision
@@ -170,18 +280,22 @@ impl View {
         documents: impl Iterator<Item = (&'a Key, Decoded)>,
     ) -> Event {
         let mut tombstones = HashMap::new();
-        let mut resources = Vec::new();
+        let mut event = Event::new(revision);
         for (key, document) in documents {
             if let Decoded::Tombstone(tombstone) = &document {
                 tombstones.insert(tombstone.id, tombstone.clone());
             }
-            resources.extend(self.set(key, revision, document));
+            if let Some(change) = self.set(key, revision, document) {
+                event.add(change);
+            }
         }
         self.revision = revision;
-        Event::new(revision, resources, tombstones)
+        event.bury(tombstones);
+        event
     }
 
-    fn set(&mut self, key: &Key, revision: Revision, document: Decoded) -> Option<ResourceChange> {
+    fn set(&mut self, key: &Key, revision: Revision, document: Decoded) -> Option<Changed> {
+        let id = || key.id.clone();
         match document {
             Decoded::Resource(value) => {
                 let id = value.id;
@@ -192,7 +306,39 @@ impl View {
                 let before = self.unset_resource(id);
                 let after = Stored { value, revision };
                 self.set_resource(after.clone());
-                Some(ResourceChange { id, before, after: Some(after), tombstone: None })
+                let change = ResourceChange { id, before, after: Some(after), tombstone: None };
+                Some(Changed::Resource(change))
+            }
+            Decoded::Node(value) => {
+                if self.node(value.id.as_str()).is_some_and(|known| revision < known.revision) {
+                    return None;
+                }
+                let before = self.unset_node(value.id.as_str());
+                let after = Stored { value, revision };
+                self.set_node(after.clone());
+                Some(Changed::Node(DocumentChange { id: id(), before, after: Some(after) }))
+            }
+            Decoded::Command(value) => {
+                if self.command(value.id).is_some_and(|known| revision < known.revision) {
+                    return None;
+                }
+                let before = self.unset_command(value.id);
+                let after = Stored { value, revision };
+                self.set_command(after.clone());
+                Some(Changed::Command(DocumentChange { id: id(), before, after: Some(after) }))
+            }
+            Decoded::Policy(value) => {
+                let after = Stored { value, revision };
+                let before = self.policies.insert(id(), after.clone());
+                Some(Changed::Policy(DocumentChange { id: id(), before, after: Some(after) }))
+            }
+            Decoded::Breaker(value) => {
+                self.breakers.insert(id(), Stored { value, revision });
+                None
+            }
+            Decoded::Pause(value) => {
+                self.pauses.insert(id(), Stored { value, revision });
+                None
             }
             Decoded::Tombstone(value) => {
                 self.tombstones_by_name.insert(claim_of(&value).key_id(), value.id);
@@ -211,13 +357,33 @@ impl View {
         }
     }
 
-    fn unset(&mut self, key: &Key) -> Option<ResourceChange> {
+    fn unset(&mut self, key: &Key) -> Option<Changed> {
+        let id = || key.id.clone();
         match key.kind.as_str() {
+            Node::KIND => {
+                let before = Some(self.unset_node(&key.id)?);
+                return Some(Changed::Node(DocumentChange { id: id(), before, after: None }));
+            }
+            Command::KIND => {
+                let before = Some(self.unset_command(CommandId::parse(&key.id)?)?);
+                return Some(Changed::Command(DocumentChange { id: id(), before, after: None }));
+            }
+            Policy::KIND => {
+                let before = Some(self.policies.remove(&key.id)?);
+                return Some(Changed::Policy(DocumentChange { id: id(), before, after: None }));
+            }
+            Breaker::KIND => {
+                self.breakers.remove(&key.id);
+            }
+            Pause::KIND => {
+                self.pauses.remove(&key.id);
+            }
             Resource::KIND => {
                 let id = ResourceId::parse(&key.id)?;
                 let before = self.unset_resource(id)?;
                 let before = Some(before);
-                return Some(ResourceChange { id, before, after: None, tombstone: None });
+                let change = ResourceChange { id, before, after: None, tombstone: None };
+                return Some(Changed::Resource(change));
             }
             Tombstone::KIND => {
                 let gone = self.tombstones.remove(&ResourceId::parse(&key.id)?)?.value;
@@ -235,6 +401,48 @@ impl View {
             _ => {}
         }
         None
+    }
+
+    fn set_node(&mut self, node: Stored<Node>) {
+        for gpu in node.value.gpus.iter().filter(|gpu| !gpu.hardware().is_empty()) {
+            let nodes = self.hardware.entry(gpu.hardware().to_owned()).or_default();
+            nodes.insert(node.value.id.clone());
+        }
+        self.nodes.insert(node.value.id.clone(), node);
+    }
+
+    fn unset_node(&mut self, id: &str) -> Option<Stored<Node>> {
+        let gone = self.nodes.remove(id)?;
+        for gpu in &gone.value.gpus {
+            if let Some(nodes) = self.hardware.get_mut(gpu.hardware()) {
+                nodes.remove(id);
+                if nodes.is_empty() {
+                    self.hardware.remove(gpu.hardware());
+                }
+            }
+        }
+        Some(gone)
+    }
+
+    fn set_command(&mut self, command: Stored<Command>) {
+        let id = command.value.id;
+        self.node_commands.entry(command.value.node.clone()).or_default().insert(id);
+        if !command.value.state.is_done() {
+            self.open_commands.insert(id);
+        }
+        self.commands.insert(id, command);
+    }
+
+    fn unset_command(&mut self, id: CommandId) -> Option<Stored<Command>> {
+        let gone = self.commands.remove(&id)?;
+        self.open_commands.remove(&id);
+        if let Some(commands) = self.node_commands.get_mut(&gone.value.node) {
+            commands.remove(&id);
+            if commands.is_empty() {
+                self.node_commands.remove(&gone.value.node);
+            }
+        }
+        Some(gone)
     }
 
     fn set_resource(&mut self, resource: Stored<Resource>) {

@@ -149,7 +149,7 @@ section! {
         jwks_file: Option<PathBuf> = None,
         /// The issuer's keys, as an address: https, or http on this machine.
         jwks_url: Option<String> = None,
-        /// The role of a token without one: `viewer`, `operator`, `admin` or `adapter`.
+        /// The role of a token without one: `viewer`, `operator`, `admin`, `adapter` or `node`.
         default_role: Role = Role::Viewer,
         /// Which claims mean what.
         claims: Claims = Claims::default(),
@@ -169,6 +169,8 @@ section! {
         tenant: String = "tenant".to_owned(),
         /// The adapter the caller is.
         adapter: String = "adapter".to_owned(),
+        /// The node the caller is.
+        node: String = "node".to_owned(),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn settings() -> Settings {
         catalog: Catalog::default(),
         authorization: Authorization::Team,
         conditions: BTreeMap::new(),
+        nodes: argosy_core::node::settings::NodeSettings::default(),
         tombstones_kept: SignedDuration::from_hours(24),
         idempotency_kept: SignedDuration::from_hours(24),
         audit_kept: SignedDuration::from_hours(24 * 90),
@@ -253,6 +254,7 @@ pub(crate) fn user() -> Caller {
         teams: Vec::new(),
         role: Role::Operator,
         adapter: None,
+        node: None,
         request_id: "r1".to_owned(),
     }
 }

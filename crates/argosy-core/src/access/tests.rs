@@ -7,15 +7,17 @@ use serde_json::json;
 #[test]
 fn each_role_may_what_it_says() {
     let rows = [
+        (Role::Node, "attend"),
         (Role::Adapter, "read report"),
         (Role::Viewer, "read"),
         (Role::Operator, "read write"),
-        (Role::Admin, "read write report force administer"),
+        (Role::Admin, "read write report attend force administer"),
     ];
     let verbs = [
         ("read", Verb::Read),
         ("write", Verb::Write),
         ("report", Verb::Report),
+        ("attend", Verb::Attend),
         ("force", Verb::Force),
         ("administer", Verb::Administer),
     ];

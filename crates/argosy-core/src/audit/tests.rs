@@ -12,7 +12,10 @@ fn a_record_says_who_did_what_to_which() {
         ("ada", "token", "acme")
     );
     assert_eq!((record.action.as_str(), record.name.as_str()), ("create", "prod"));
-    assert_eq!((record.at, record.id, record.kind), (at(1), cluster.id, cluster.kind));
+    assert_eq!(
+        (record.at, record.id, record.kind.as_str()),
+        (at(1), cluster.id.to_string(), "Cluster")
+    );
     assert_eq!(record.request_id, "r-1");
     assert_eq!(record.before, None);
     assert_eq!(record.after.map(|hex| hex.len()), Some(64));

@@ -143,11 +143,16 @@ fn caller(claims: &Map<String, Value>, issuer: &Issuer) -> Result<Caller, Refuse
         Some("operator") => Role::Operator,
         Some("admin") => Role::Admin,
         Some("adapter") => Role::Adapter,
+        Some("node") => Role::Node,
         Some(_) | None => issuer.default_role,
     };
     let adapter = text(&names.adapter).filter(|adapter| is_subject(adapter)).map(str::to_owned);
     if role == Role::Adapter && adapter.is_none() {
         return Err(Refused::Invalid("an adapter without a name"));
+    }
+    let node = text(&names.node).filter(|node| is_subject(node)).map(str::to_owned);
+    if role == Role::Node && node.is_none() {
+        return Err(Refused::Invalid("a node without a name"));
     }
     Ok(Caller {
         subject: subject.to_owned(),
@@ -156,6 +161,7 @@ fn caller(claims: &Map<String, Value>, issuer: &Issuer) -> Result<Caller, Refuse
         teams: teams.into_iter().filter(|team| is_subject(team)).map(str::to_owned).collect(),
         role,
         adapter,
+        node,
         request_id: String::new(),
     })
 }

@@ -59,6 +59,7 @@ pub(super) fn caller(entry: &TokenEntry, request_id: String) -> Caller {
         teams: entry.teams.clone(),
         role: entry.role,
         adapter: entry.adapter.clone(),
+        node: entry.node.clone(),
         request_id,
     }
 }

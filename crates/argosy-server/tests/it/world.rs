@@ -70,6 +70,7 @@ fn tokens() -> Vec<TokenEntry> {
         teams: vec![team.to_owned()],
         tenant: tenant.to_owned(),
         adapter: adapter.map(str::to_owned),
+        node: None,
         expires: None,
     };
     vec![
@@ -114,6 +115,7 @@ impl World {
             catalog: Default::default(),
             authorization: Authorization::Team,
             conditions: BTreeMap::new(),
+            nodes: argosy_core::node::settings::NodeSettings::default(),
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,

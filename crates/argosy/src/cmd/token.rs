@@ -30,7 +30,8 @@ The token goes to standard error, the entry for the tokens file to standard outp
 
 Examples:
   argosy token new --name alice --role operator --team ml >> tokens.yaml
-  argosy token new --name dns-adapter --role adapter --adapter dns >> tokens.yaml")]
+  argosy token new --name dns-adapter --role adapter --adapter dns >> tokens.yaml
+  argosy token new --name gpu-17 --role node --node gpu-17 >> tokens.yaml")]
 struct New {
     /// Whom it stands for; written down in the audit log.
     #[arg(long)]
@@ -47,6 +48,9 @@ struct New {
     /// The adapter its holder is; required for the role adapter.
     #[arg(long, required_if_eq("role", "adapter"))]
     adapter: Option<String>,
+    /// The node its holder is; without it, a token of the role node speaks for any node of its tenant.
+    #[arg(long)]
+    node: Option<String>,
     /// When it ends, as 2027-01-31T00:00:00Z; without it, never.
     #[arg(long, value_name = "TIME")]
     expires: Option<jiff::Timestamp>,
@@ -62,6 +66,8 @@ enum RoleArg {
     Admin,
     /// Reads, and reports statuses under its own name.
     Adapter,
+    /// Speaks for a node: registers, reports, fetches its commands.
+    Node,
 }
 
 /// `argosy token`
@@ -73,6 +79,7 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
         RoleArg::Operator => Role::Operator,
         RoleArg::Admin => Role::Admin,
         RoleArg::Adapter => Role::Adapter,
+        RoleArg::Node => Role::Node,
     };
     let mut entry = json!({
         "name": new.name,
@@ -83,6 +90,7 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
     });
     if let Some(members) = entry.as_object_mut() {
         members.extend(new.adapter.as_ref().map(|name| ("adapter".to_owned(), json!(name))));
+        members.extend(new.node.as_ref().map(|name| ("node".to_owned(), json!(name))));
         members.extend(new.expires.map(|time| ("expires".to_owned(), json!(time))));
     }
     note(&format!("token (shown once): {token}"));

@@ -215,6 +215,7 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
         catalog: config.catalog.clone().unwrap_or_default(),
         authorization: config.auth.authorization,
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
+        nodes: argosy_core::node::settings::NodeSettings::default(),
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
@@ -299,6 +300,7 @@ fn issuer(of: &crate::config::Issuer) -> Issuer {
             role: claims.role,
             tenant: claims.tenant,
             adapter: claims.adapter,
+            node: claims.node,
         },
         default_role: of.default_role,
     }
