@@ -10,7 +10,7 @@ use crate::loops::{self, Beats};
 use crate::node::Nodes;
 use crate::notify::Notifier;
 use crate::office::Office;
-use crate::policy::Policies;
+use crate::policy::{Policies, PolicyBook};
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
 use crate::resource::Resources;
@@ -136,9 +136,10 @@ impl Control {
         tasks.start("retention", loops::retention::run(o, b, h));
         let audit = Audit { office: office.clone() };
         let board = PulseBoard::default();
-        let nodes = Nodes { office: office.clone(), board: board.clone() };
+        let book = Arc::new(PolicyBook::default());
+        let nodes = Nodes { office: office.clone(), board: board.clone(), policies: book.clone() };
         let commands = Commands { office: office.clone(), board };
-        let policies = Policies { office: office.clone() };
+        let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };
         Control {
             resources,

@@ -1,6 +1,7 @@
 //! Nodes: registration, heartbeats, health reports; lists, history and why.
 
 use crate::office::Office;
+use crate::policy::PolicyBook;
 use crate::pulse::{Live, PulseBoard, Sample, Via};
 use crate::{Error, Revision, Stored};
 use argosy_core::access::Caller;
@@ -21,6 +22,7 @@ pub struct Nodes {
     pub(crate) office: Arc<Office>,
     /// Signs of life.
     pub board: PulseBoard,
+    pub(crate) policies: Arc<PolicyBook>,
 }
 
 /// What a node is told to do by itself.

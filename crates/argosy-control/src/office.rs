@@ -7,7 +7,7 @@ use crate::ids::Ids;
 use crate::stats::Stats;
 use argosy_core::access::{Caller, Decision, Role, Verb, may, may_see, may_touch, teams_matter};
 use argosy_core::adapter::AdapterSpec;
-use argosy_core::audit::AuditRecord;
+use argosy_core::audit::{AuditRecord, Audited};
 use argosy_core::id::ResourceId;
 use argosy_core::invariant;
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
@@ -136,8 +136,7 @@ impl Office {
             })?;
         }
         let old = before.map(|b| &*b.value);
-        let record = AuditRecord::new(caller, action, old, after.as_deref(), reason, now);
-        txn.append(AUDIT, &record.id.to_string(), &record);
+        Self::record(txn, caller, action, (old, after.as_deref()), reason, now);
         match (before, after) {
             (None, Some(after)) => txn.create(after),
             (Some(before), Some(after)) => txn.update(after, before.revision),
@@ -145,6 +144,19 @@ impl Office {
             (None, None) => {}
         }
         Ok(())
+    }
+
+    /// Adds the audit record of one mutation of one document to a transaction.
+    pub(crate) fn record<T: Audited>(
+        txn: &mut Txn,
+        caller: &Caller,
+        action: &str,
+        (before, after): (Option<&T>, Option<&T>),
+        reason: Option<String>,
+        now: Timestamp,
+    ) {
+        let record = AuditRecord::new(caller, action, before, after, reason, now);
+        txn.append(AUDIT, &record.id, &record);
     }
 
     /// The newest entries of a stream that `keep` keeps, before a sequence number.

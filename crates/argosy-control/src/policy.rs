@@ -4,8 +4,10 @@ use crate::office::Office;
 use crate::{Error, Revision, Stored};
 use argosy_core::access::Caller;
 use argosy_core::health::{Event, Severity, Verdict};
-use argosy_core::node::NodeId;
+use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::{Policy, PolicySpec};
+use argosy_policy::HealthPolicy;
+use argosy_store::view::View;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -13,6 +15,20 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Policies {
     pub(crate) office: Arc<Office>,
+    pub(crate) book: Arc<PolicyBook>,
+}
+
+/// The compiled policies, by tenant and name; compiled anew when a document changes.
+#[derive(Default)]
+pub(crate) struct PolicyBook {}
+
+impl PolicyBook {
+    /// The policy in force for a node: that of its pool, or else the tenant's default, or else the
+    /// built-in one.
+    pub(crate) fn of(&self, view: &View, node: &Node) -> Arc<HealthPolicy> {
+        let _ = (view, node);
+        todo!()
+    }
 }
 
 /// What a policy would have done with recorded history.
