@@ -62,7 +62,7 @@ macro_rules! section {
         }
 
         impl $section {
-            const SECTION: Section = Section {
+            pub(crate) const SECTION: Section = Section {
                 about: &[$($about),+],
                 keys: &[$(
                     Key {
@@ -75,6 +75,10 @@ macro_rules! section {
         }
     };
 }
+
+mod nodes;
+
+pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 
 section! {
     /// The configuration of `argosy server`.
@@ -103,6 +107,8 @@ section! {
         webhooks: Webhooks = Webhooks::default(),
         /// When adapters are run again.
         sentinel: Sentinel = Sentinel::default(),
+        /// What the node plane goes by.
+        nodes: Nodes = Nodes::default(),
         /// What is forgotten, and when.
         retention: Retention = Retention::default(),
         /// Providers, regions and machine types; what is given replaces the built-in catalog.

@@ -1,14 +1,15 @@
 //! `docs/config.md`, printed from the structs.
 
 use super::{
-    Adapter, Adapters, Auth, Claims, ConditionRule, Conditions, Config, Issuer, Limits, Log,
-    Retention, Secret, Section, Sentinel, SimulatedCloud, Tls, Webhooks,
+    Adapter, Adapters, Auth, BreakerOf, BudgetOf, Claims, ConditionRule, Conditions, Config,
+    FleetNodes, Issuer, Limits, Log, Nodes, Retention, Secret, Section, Sentinel, SimulatedCloud,
+    Tls, Webhooks,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 16] = [
+const SECTIONS: [(&str, Section); 20] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -22,6 +23,10 @@ const SECTIONS: [(&str, Section); 16] = [
     ("conditions.cluster[]", ConditionRule::SECTION),
     ("webhooks", Webhooks::SECTION),
     ("sentinel", Sentinel::SECTION),
+    ("nodes", Nodes::SECTION),
+    ("nodes.budget", BudgetOf::SECTION),
+    ("nodes.breaker", BreakerOf::SECTION),
+    ("nodes.fleet", FleetNodes::SECTION),
     ("retention", Retention::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
@@ -67,6 +72,9 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "adapters.cluster[]" => serde_json::to_value(Adapter::default()),
         "adapters.cluster[].secret" => serde_json::to_value(Secret::default()),
         "conditions.cluster[]" => serde_json::to_value(ConditionRule::default()),
+        "nodes.budget" => serde_json::to_value(BudgetOf::default()),
+        "nodes.breaker" => serde_json::to_value(BreakerOf::default()),
+        "nodes.fleet" => serde_json::to_value(FleetNodes::default()),
         name => return defaults.get(name).cloned().unwrap_or_default(),
     };
     entry.unwrap_or_default()
@@ -80,6 +88,11 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
     }
     if path == "conditions.cluster[]" {
         text.push_str("Entries of `conditions.nodepool` have the same form.\n\n");
+    }
+    if path == "nodes.budget" || path == "nodes.breaker" {
+        text.push_str(
+            "The keys of that name in `nodes.pools` and `nodes.fleet` have the same form.\n\n",
+        );
     }
     if path == "adapters.cluster[].secret" {
         text.push_str("`store_password` has the same form.\n\n");
@@ -118,16 +131,19 @@ fn sentence(lines: &[&str]) -> String {
 
 /// The word for a type.
 fn form(kind: &str) -> &'static str {
-    match kind {
+    // A type that went through two macros has spaces in it.
+    match kind.replace(' ', "").as_str() {
         "String" | "Option<String>" => "text",
         "PathBuf" | "Option<PathBuf>" => "path",
-        "usize" => "number",
+        "usize" | "u32" | "f64" => "number",
         "bool" => "true or false",
-        "Duration" => "duration",
+        "Duration" | "Option<Duration>" => "duration",
         "Vec<String>" => "list of text",
         "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" => "list of sections",
         "Secret" => "reference to a secret",
-        "Profile" | "Authorization" | "Role" | "Runner" | "LogFormat" | "LogLevel" => "word",
+        "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel" => {
+            "word"
+        }
         _ => "section",
     }
 }

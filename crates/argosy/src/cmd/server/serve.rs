@@ -215,7 +215,7 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
         catalog: config.catalog.clone().unwrap_or_default(),
         authorization: config.auth.authorization,
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
-        nodes: argosy_core::node::settings::NodeSettings::default(),
+        nodes: config.nodes.settings(),
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
@@ -370,6 +370,7 @@ mod tests {
     fn the_default_configuration_is_what_core_says() {
         let settings = settings(&Config::default()).unwrap();
         assert_eq!(settings.rules, Rules::default());
+        assert_eq!(settings.nodes, argosy_core::node::settings::NodeSettings::default());
         assert_eq!(settings.window, TimeWindow::default());
         assert_eq!(settings.adapters, argosy_core::adapter::AdapterGraph::default());
     }
