@@ -19,6 +19,9 @@ pub mod openapi;
 #[cfg(feature = "client")]
 pub mod client;
 
+#[cfg(feature = "rpc")]
+pub mod rpc;
+
 /// Compares a committed file with what the code prints; `UPDATE=1` rewrites it.
 #[cfg(test)]
 fn golden(path: &str, printed: &str) {
