@@ -271,6 +271,8 @@ words! {
         EccSbe = "ecc_sbe",
         /// An uncorrectable memory error.
         EccDbe = "ecc_dbe",
+        /// An error code of the switch between GPUs. Not on Navarch's wire.
+        Sxid = "sxid",
     }
 }
 
