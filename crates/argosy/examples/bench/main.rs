@@ -5,14 +5,17 @@
 //! are what all three do together.
 
 mod figures;
+mod fleet;
 mod http;
 mod server;
+mod wire;
 mod work;
 
 use anyhow::{Context, Result};
 use argosy_scaleout::testing::TestPostgres;
 use clap::{Parser, ValueEnum};
 use figures::Figures;
+use fleet::FleetSizes;
 use server::Home;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,6 +36,9 @@ struct Args {
     /// How many clusters to load, instead of what the mode says
     #[arg(long)]
     clusters: Option<usize>,
+    /// Only this part
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     /// The program to measure, instead of the one built beside this one
     #[arg(long)]
     program: Option<PathBuf>,
@@ -50,6 +56,12 @@ enum Kind {
     Postgres,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Clusters,
+    Nodes,
+}
+
 /// The time, of which a measurement is made.
 #[expect(clippy::disallowed_methods, reason = "a stopwatch that is injected measures nothing")]
 fn now() -> Instant {
@@ -65,6 +77,7 @@ async fn main() -> Result<()> {
         None => beside()?,
     };
     let mut sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
+    let fleets = if args.quick { FleetSizes::QUICK } else { FleetSizes::FULL };
     sizes.clusters = args.clusters.unwrap_or(sizes.clusters);
     let kinds = args.store.map_or(vec![Kind::Embedded, Kind::Postgres], |kind| vec![kind]);
 
@@ -86,8 +99,15 @@ async fn main() -> Result<()> {
             Home::new(std::env::temp_dir().join(dir), store)
         };
         let mut figures = Figures::default();
-        work::creates(&program, &home("creates").await?, &sizes, &mut figures).await?;
-        work::clusters(&program, &home("clusters").await?, &sizes, &mut figures).await?;
+        if args.only != Some(Part::Nodes) {
+            work::creates(&program, &home("creates").await?, &sizes, &mut figures).await?;
+            work::clusters(&program, &home("clusters").await?, &sizes, &mut figures).await?;
+        }
+        if args.only != Some(Part::Clusters) {
+            fleet::beats(&program, &home("beats").await?, &fleets, &mut figures).await?;
+            fleet::storms(&program, &home("storms").await?, &fleets, &mut figures).await?;
+            fleet::lists(&program, &home("lists").await?, &fleets, &mut figures).await?;
+        }
         columns.push((name, figures));
     }
     match args.output {

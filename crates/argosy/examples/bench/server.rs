@@ -58,6 +58,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(program: &Path, home: &Home, adapters: Adapters) -> Result<Self> {
+        Self::start_with(program, home, adapters, "").await
+    }
+
+    /// With more in its configuration.
+    pub(crate) async fn start_with(
+        program: &Path,
+        home: &Home,
+        adapters: Adapters,
+        more: &str,
+    ) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let config = home.dir.join("config.yaml");
         let mut command = Command::new(program);
@@ -65,9 +75,9 @@ impl Server {
         command.arg("--data-dir").arg(home.dir.join("data")).arg("--config").arg(&config);
         command.args(home.store.iter().flat_map(|url| ["--store", url]));
         match adapters {
-            Adapters::External => fs::write(&config, ONLY_CREATES)?,
+            Adapters::External => fs::write(&config, format!("{ONLY_CREATES}{more}"))?,
             Adapters::Instant => {
-                fs::write(&config, "{}\n")?;
+                fs::write(&config, if more.is_empty() { "{}\n" } else { more })?;
                 command.arg("--simulated-cloud=instant");
             }
         }

@@ -406,11 +406,11 @@ async fn fan_out(server: &Server, sizes: &Sizes, figures: &mut Figures) -> Resul
     Ok(())
 }
 
-fn per_second(count: usize, since: Instant) -> f64 {
+pub(crate) fn per_second(count: usize, since: Instant) -> f64 {
     count as f64 / since.elapsed().as_secs_f64()
 }
 
 /// Microseconds each.
-fn each(time: Duration, count: usize) -> f64 {
+pub(crate) fn each(time: Duration, count: usize) -> f64 {
     time.as_secs_f64() * 1e6 / count as f64
 }
