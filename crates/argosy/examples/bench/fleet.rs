@@ -190,7 +190,6 @@ fn register(number: usize) -> Vec<u8> {
         instance_type: "a3-highgpu-8g".to_owned(),
         gpus: (0..GPUS).map(gpu).collect(),
         metadata: Some(metadata).into(),
-        ..Default::default()
     };
     connect_request("RegisterNode", &message.encode_to_vec())
 }
