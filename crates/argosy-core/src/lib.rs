@@ -30,6 +30,10 @@ pub mod node;
 
 pub mod health;
 
+pub mod pci;
+
+pub mod recovery;
+
 pub mod policy;
 
 pub mod command;
