@@ -34,6 +34,8 @@ pub mod pci;
 
 pub mod recovery;
 
+pub mod kernel;
+
 pub mod policy;
 
 pub mod command;
