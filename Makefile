@@ -28,7 +28,7 @@ fmt: ## format the code
 lint: ## clippy, warnings are errors
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-docs: ## write the generated papers again: openapi/, docs/config.md, docs/errors.md, docs/cli.md
+docs: ## write the generated papers again: openapi/, and config, errors, cli and xid in docs/
 	UPDATE=1 cargo test --locked --workspace generated
 	cargo test --locked -q -p argosy-tidy
 

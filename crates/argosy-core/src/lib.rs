@@ -36,6 +36,8 @@ pub mod recovery;
 
 pub mod kernel;
 
+pub mod xid;
+
 pub mod policy;
 
 pub mod command;
