@@ -4,6 +4,8 @@
 //! Nothing here knows the rules of the fleet: a change of the rules cannot change the wire by
 //! accident. Times are text, because the wire is.
 
+mod word;
+
 pub mod error;
 
 pub mod resource;
@@ -11,6 +13,14 @@ pub mod resource;
 pub mod status;
 
 pub mod audit;
+
+pub mod node;
+
+pub mod command;
+
+pub mod policy;
+
+pub mod safety;
 
 pub mod route;
 
