@@ -14,6 +14,8 @@ pub mod provider;
 
 pub mod notify;
 
+pub mod scheduler;
+
 pub mod resource;
 
 pub mod watch;
