@@ -4,4 +4,6 @@
 
 pub mod simulated;
 
+mod outbound;
+
 pub mod webhook;
