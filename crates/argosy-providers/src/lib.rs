@@ -1,4 +1,4 @@
-//! Everything we call outside: clouds (buy, list and return machines) and webhooks.
+//! Everything we call outside: clouds (buy, list and return machines), webhooks and workload systems.
 //!
 //! Each module fills a port that `argosy-control` defines; only the binary picks among them.
 
@@ -7,3 +7,5 @@ pub mod simulated;
 mod outbound;
 
 pub mod webhook;
+
+pub mod scheduler;

@@ -58,8 +58,13 @@ impl Outbound {
         Ok(self.client.post(self.check(url)?))
     }
 
+    /// A GET of an address that passes `check`.
+    pub(crate) fn get(&self, url: &str) -> Result<RequestBuilder, SendError> {
+        Ok(self.client.get(self.check(url)?))
+    }
+
     /// The address, if it may be reached as far as can be seen without looking names up.
-    fn check(&self, url: &str) -> Result<Url, SendError> {
+    pub(crate) fn check(&self, url: &str) -> Result<Url, SendError> {
         let url = Url::parse(url)
             .map_err(|cause| SendError::Refused(format!("the webhook's URL is none: {cause}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -78,6 +83,19 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, SendError>
     let answer = request.send().await.map_err(explain)?;
     judge(answer.status())?;
     Ok(answer)
+}
+
+/// The body of an answer, if it has at most `bytes_max` bytes.
+pub(crate) async fn read(mut answer: Response, bytes_max: usize) -> Result<Vec<u8>, SendError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(explain)? {
+        if bytes_max < body.len() + chunk.len() {
+            let message = format!("the receiver's answer is longer than {bytes_max} bytes");
+            return Err(SendError::Refused(message));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 fn judge(status: StatusCode) -> Result<(), SendError> {
