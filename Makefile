@@ -16,7 +16,7 @@ up: ## build, and run a server with a simulated cloud and a few clusters; Ctrl-C
 build: ## build the program: target/release/argosy
 	cargo build --release --locked -p argosy
 
-test: ## everything CI runs, cheapest first (installs PostgreSQL and a Python environment if missing)
+test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and a Python environment if missing)
 	@scripts/ci-steps
 
 bench: ## measure: latency, throughput and memory, embedded and PostgreSQL side by side (ARGS=--quick)

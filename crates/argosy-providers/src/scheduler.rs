@@ -2,8 +2,11 @@
 
 pub mod webhook;
 
+pub mod slurm;
+
 use argosy_control::clock::Clock;
 use argosy_control::scheduler::Scheduler;
+use slurm::{SlurmScheduler, SlurmSettings};
 use std::sync::Arc;
 use webhook::{WebhookScheduler, WebhookSettings};
 
@@ -11,6 +14,8 @@ use webhook::{WebhookScheduler, WebhookSettings};
 pub enum SchedulerSettings {
     /// Something that is told by webhook.
     Webhook(WebhookSettings),
+    /// Slurm.
+    Slurm(SlurmSettings),
 }
 
 /// A setting that cannot be used.
@@ -38,6 +43,7 @@ impl SchedulerSettings {
     pub async fn build(self, clock: Clock) -> Result<Arc<dyn Scheduler>, SettingsError> {
         match self {
             Self::Webhook(settings) => Ok(Arc::new(WebhookScheduler::new(settings, clock)?)),
+            Self::Slurm(settings) => Ok(Arc::new(SlurmScheduler::new(settings)?)),
         }
     }
 }

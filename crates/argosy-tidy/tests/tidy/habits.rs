@@ -3,9 +3,12 @@
 use crate::repo::{self, File};
 use crate::{assert_none, rust};
 
-/// The one place where a test may sleep in real time: a helper that polls a condition of another
-/// process until a deadline. Its file, and its name.
-const POLL_HELPER: (&str, &str) = ("crates/argosy/tests/it/harness", "await_until");
+/// The one thing of a test that may sleep in real time: a helper that polls a condition of another
+/// process until a deadline. Where it is, by crate, and its name.
+const POLL_HELPER: (&[&str], &str) = (
+    &["crates/argosy/tests/it/harness", "crates/argosy-providers/tests/it/harness"],
+    "await_until",
+);
 
 /// Where this program's own repository happens to be checked out; split, so as not to find itself.
 const CHECKOUT: &str = concat!("/wo", "rk/");
@@ -82,7 +85,8 @@ fn sleeps(file: &File, code: &str) -> Vec<String> {
                     paused_file
                 }
             });
-            !(file.path.starts_with(POLL_HELPER.0) && is_helper) && (real_time || !paused)
+            !(POLL_HELPER.0.iter().any(|place| file.path.starts_with(place)) && is_helper)
+                && (real_time || !paused)
         })
         .map(complaint)
         .collect()
