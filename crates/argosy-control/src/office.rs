@@ -4,18 +4,22 @@ use crate::clock::Clock;
 use crate::control::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::node::LEDGER;
 use crate::stats::Stats;
 use argosy_core::access::{Caller, Decision, Role, Verb, may, may_see, may_touch, teams_matter};
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::audit::{AuditRecord, Audited};
+use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
-use argosy_core::invariant;
+use argosy_core::invariant::{self, Cause, Change};
+use argosy_core::ledger;
+use argosy_core::node::Node;
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
 use argosy_core::status::Condition;
 use argosy_policy::MappedCondition;
 use argosy_store::engine::{Entry, EntryQuery};
 use argosy_store::view::{Stored, View};
-use argosy_store::{Revision, Store, Txn};
+use argosy_store::{Revision, Store, Stores, Txn};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -68,6 +72,9 @@ impl Office {
             let now = self.clock.now();
             let mut changes = self.store.subscribe();
             let (seen, decided) = self.store.read(|view| (view.revision(), decide(view, now)));
+            if matches!(decided, Err(Error::Invariant(_))) {
+                self.stats.invariants_kept.add_one();
+            }
             let (txn, answer) = decided?;
             let Some(txn) = txn else { return Ok((seen, answer)) };
             match self.store.commit(txn).await {
@@ -128,22 +135,72 @@ impl Office {
         caller: &Caller,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Mutation { action, before, after, reason } = change;
-        if let Some(after) = &after {
-            invariant::check(before.map(|b| &*b.value), after).map_err(|broken| {
-                error!(resource = %after.id, action, broken, "refused to break an invariant");
-                Error::Invariant(broken)
-            })?;
+        if let Some(after) = &change.after {
+            let before = change.old();
+            keep_rules(change.action, Change::Resource { before, after })?;
         }
-        let old = before.map(|b| &*b.value);
-        Self::record(txn, caller, action, (old, after.as_deref()), reason, now);
-        match (before, after) {
+        Self::put(txn, change, caller, now);
+        Ok(())
+    }
+
+    /// Adds one mutation of one node to a transaction, with its audit record and the lines of the
+    /// node's ledger that it makes.
+    pub(crate) fn write_node(
+        txn: &mut Txn,
+        change: Mutation<'_, Node>,
+        cause: Cause,
+        entries: &[ledger::Entry],
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if let Some(after) = &change.after {
+            let before = change.old();
+            keep_rules(change.action, Change::Node { before, after, cause })?;
+        }
+        Self::put(txn, change, caller, now);
+        Self::note(txn, entries);
+        Ok(())
+    }
+
+    /// Adds one mutation of one command to a transaction, with its audit record. Its line in the
+    /// node's ledger is the caller's to add.
+    pub(crate) fn write_command(
+        txn: &mut Txn,
+        change: Mutation<'_, Command>,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        if let Some(after) = &change.after {
+            let before = change.old();
+            keep_rules(change.action, Change::Command { before, after })?;
+        }
+        Self::put(txn, change, caller, now);
+        Ok(())
+    }
+
+    /// Adds one mutation of a document that has no rules of its own to a transaction, with its audit
+    /// record.
+    pub(crate) fn put<T: Audited + Stores>(
+        txn: &mut Txn,
+        change: Mutation<'_, T>,
+        caller: &Caller,
+        now: Timestamp,
+    ) {
+        let steps = (change.old(), change.after.as_deref());
+        Self::record(txn, caller, change.action, steps, change.reason, now);
+        match (change.before, change.after) {
             (None, Some(after)) => txn.create(after),
             (Some(before), Some(after)) => txn.update(after, before.revision),
             (Some(before), None) => txn.remove(&*before.value, before.revision),
             (None, None) => {}
         }
-        Ok(())
+    }
+
+    /// Adds lines to nodes' ledgers.
+    pub(crate) fn note(txn: &mut Txn, entries: &[ledger::Entry]) {
+        for entry in entries {
+            txn.append(LEDGER, entry.node.as_str(), entry);
+        }
     }
 
     /// Adds the audit record of one mutation of one document to a transaction.
@@ -268,33 +325,46 @@ pub(crate) fn system(subject: &str) -> Caller {
     }
 }
 
-/// One mutation of one resource.
-pub(crate) struct Mutation<'a> {
+/// Stops a change that would break a rule that always holds.
+fn keep_rules(action: &str, change: Change<'_>) -> Result<(), Error> {
+    invariant::check(change).map_err(|broken| {
+        error!(action, broken, "refused to break an invariant");
+        Error::Invariant(broken)
+    })
+}
+
+/// One mutation of one document.
+pub(crate) struct Mutation<'a, T = Resource> {
     pub(crate) action: &'static str,
-    pub(crate) before: Option<&'a Stored<Resource>>,
-    pub(crate) after: Option<Arc<Resource>>,
+    pub(crate) before: Option<&'a Stored<T>>,
+    pub(crate) after: Option<Arc<T>>,
     pub(crate) reason: Option<String>,
 }
 
-impl<'a> Mutation<'a> {
-    pub(crate) fn create(after: Arc<Resource>) -> Self {
+impl<'a, T> Mutation<'a, T> {
+    pub(crate) fn create(after: Arc<T>) -> Self {
         Self { action: "create", before: None, after: Some(after), reason: None }
     }
 
-    pub(crate) fn update(
-        action: &'static str,
-        before: &'a Stored<Resource>,
-        after: Arc<Resource>,
-    ) -> Self {
+    pub(crate) fn update(action: &'static str, before: &'a Stored<T>, after: Arc<T>) -> Self {
         Self { action, before: Some(before), after: Some(after), reason: None }
     }
 
     pub(crate) fn remove(
         action: &'static str,
-        before: &'a Stored<Resource>,
+        before: &'a Stored<T>,
         reason: Option<String>,
     ) -> Self {
         Self { action, before: Some(before), after: None, reason }
+    }
+
+    /// The same mutation, and why.
+    pub(crate) fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+
+    fn old(&self) -> Option<&'a T> {
+        self.before.map(|before| &*before.value)
     }
 }
 

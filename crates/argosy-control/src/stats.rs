@@ -39,4 +39,7 @@ pub struct Stats {
     pub events_failed: Counter,
     /// Events that were given up.
     pub events_rejected: Counter,
+    /// Changes of ours that were stopped because they would have broken a rule that always holds.
+    /// More than none is a mistake in this program.
+    pub invariants_kept: Counter,
 }

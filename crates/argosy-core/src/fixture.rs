@@ -4,13 +4,16 @@ use crate::access::{Caller, Role};
 use crate::adapter::{
     AdapterName, AdapterSpec, DraftCondition, ReportDraft, Runner, TimeWindow, Tri, Verdict, accept,
 };
-use crate::id::ResourceId;
+use crate::health::{Health, HealthState};
+use crate::id::{CommandId, ResourceId};
 use crate::label::Labels;
 use crate::name::Name;
+use crate::node::{Duty, External, Flaps, Hold, Liveness, Machine, Node, NodeId, Place};
 use crate::resource::{Kind, NewResource, Resource, Stamp};
 use crate::status::Condition;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// So many seconds after 2025-10-28T12:00:00Z.
@@ -158,4 +161,45 @@ pub(crate) fn caller(role: Role, tenant: &str, teams: &[&str]) -> Caller {
         node: None,
         request_id: "r-1".to_owned(),
     }
+}
+
+/// A node without a pool that registered long ago, and nothing is wrong with it.
+pub(crate) fn node(id: &str) -> Node {
+    let past = at(-1_000_000);
+    Node {
+        id: NodeId::parse(id).unwrap(),
+        tenant: "acme".to_owned(),
+        pool: None,
+        place: Place::default(),
+        machine: Machine::default(),
+        gpus: Vec::new(),
+        labels: Labels::default(),
+        registered_at: past,
+        joined_at: past,
+        liveness: Liveness::Fresh,
+        liveness_since: past,
+        health: Health {
+            state: HealthState::Healthy,
+            since: past,
+            reason: String::new(),
+            message: String::new(),
+        },
+        duty: Duty::Active,
+        checks: BTreeMap::new(),
+        findings: Vec::new(),
+        sightings: Vec::new(),
+        report_sequence: 0,
+        flaps: Flaps::default(),
+        flags: BTreeMap::new(),
+        held: None,
+        external: External::default(),
+    }
+}
+
+pub(crate) fn hold(by: &str, automatic: bool, seconds: i64) -> Hold {
+    Hold { by: by.to_owned(), automatic, reason: "because".to_owned(), at: at(seconds) }
+}
+
+pub(crate) fn command_id(number: u128) -> CommandId {
+    CommandId::new(Uuid::from_u128(number))
 }

@@ -1,80 +1,83 @@
-//! What must hold of any stored resource; asked by tests, and by the server before it commits.
+//! What must always hold: one function, asked by tests, by the server before each commit, and by the
+//! loops before they act. A change that breaks a rule is not made.
+//!
+//! What a newcomer gets wrong: a violation is a mistake of ours, never of a caller. Requests are
+//! refused long before this, with better words.
+//!
+//! I14 (no decision about liveness or order reads a clock that is not ours) needs no check: nothing in
+//! `liveness` takes a time of day at all, and no type it reads carries a node's time.
 
-use crate::adapter::{Tri, condition_kind};
+mod command;
+
+mod node;
+
+mod resource;
+
+use crate::command::Command;
+use crate::node::Node;
 use crate::resource::Resource;
-use crate::status::done;
 
-/// The first thing that is wrong with a resource, or with the step from `before` to `after`.
+/// A change that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'a> {
+    /// Of a cluster or node pool.
+    Resource {
+        /// As it is stored; `None` if it is new.
+        before: Option<&'a Resource>,
+        /// As it will be.
+        after: &'a Resource,
+    },
+    /// Of a node.
+    Node {
+        /// As it is stored; `None` if it is new.
+        before: Option<&'a Node>,
+        /// As it will be.
+        after: &'a Node,
+        /// Who wants it.
+        cause: Cause,
+    },
+    /// Of a command.
+    Command {
+        /// As it is stored; `None` if it is new.
+        before: Option<&'a Command>,
+        /// As it will be.
+        after: &'a Command,
+    },
+}
+
+/// Where a change of a node comes from: some may do less than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The machine registered: it says what it is, and changes nothing that we decided.
+    Registration,
+    /// Our own decision: it never touches what an operator decided.
+    Automatic,
+    /// Anything else: a person's command, what the node says about its health or its commands.
+    Other,
+}
+
+/// The first rule that a change breaks.
 ///
-/// I6: generation, report generations and report times never go backwards. I7: deletion is not
-/// undone; kind, name, tenant, owner and creation never change; `Reconciled` is True only if every
-/// report it rests on is of this generation.
+/// I5: a command is effective once and ends once. I6: generations, reports and their numbers never go
+/// backwards. I7: only legal steps; deletion is not undone; registration clears nothing. I11: lists
+/// have their limits.
 ///
 /// # Errors
-/// A sentence that names the resource and what is wrong with it.
-pub fn check(before: Option<&Resource>, after: &Resource) -> Result<(), String> {
-    let broken = state(after).or_else(|| before.and_then(|before| step(before, after)));
-    broken.map_or(Ok(()), |what| Err(format!("{} {}: {what}", after.kind, after.id)))
-}
-
-fn state(of: &Resource) -> Option<String> {
-    if of.generation == 0 {
-        return Some("I6: generations start at 1".to_owned());
-    }
-    for (adapter, report) in &of.reports {
-        if of.generation < report.observed_generation {
-            return Some(format!("I6: {adapter} reported a generation that does not exist yet"));
-        }
-    }
-    for (index, condition) in of.conditions.iter().enumerate() {
-        if of.conditions.iter().skip(index + 1).any(|other| other.kind == condition.kind) {
-            return Some(format!("I7: condition {} is there twice", condition.kind));
-        }
-    }
-    let reconciled = of.conditions.iter().find(|condition| condition.kind == "Reconciled")?;
-    if reconciled.status != Tri::True {
-        return None;
-    }
-    if reconciled.observed_generation != of.generation {
-        return Some("I7: Reconciled is True for another generation".to_owned());
-    }
-    // An adapter has its own condition when the resource waits for it.
-    let counts = |kind: &str| of.conditions.iter().any(|condition| condition.kind == kind);
-    let behind = of
-        .reports
-        .keys()
-        .find(|adapter| counts(&condition_kind(adapter)) && done(of, adapter).is_none())?;
-    Some(format!("I7: Reconciled is True, but {behind} is not done with this generation"))
-}
-
-fn step(before: &Resource, after: &Resource) -> Option<String> {
-    let fixed = [
-        ("id", before.id == after.id),
-        ("kind", before.kind == after.kind),
-        ("name", before.name == after.name),
-        ("tenant", before.tenant == after.tenant),
-        ("owner", before.owner == after.owner),
-        ("creation", before.created == after.created),
-        ("deletion", before.deletion.is_none() || before.deletion == after.deletion),
-    ];
-    if let Some((what, _)) = fixed.iter().find(|(_, kept)| !kept) {
-        return Some(format!("I7: its {what} changed"));
-    }
-    if after.generation < before.generation {
-        return Some("I6: the generation went backwards".to_owned());
-    }
-    let same_wish = before.spec == after.spec
-        && before.labels == after.labels
-        && before.deletion == after.deletion;
-    if !same_wish && before.generation == after.generation {
-        return Some("I6: the wish changed without a new generation".to_owned());
-    }
-    let age = |of: &Resource, adapter| {
-        let report = of.reports.get(adapter)?;
-        Some((report.observed_generation, report.last_report_time))
-    };
-    let back = before.reports.keys().find(|name| age(after, *name) < age(before, *name))?;
-    Some(format!("I6: the report of {back} went backwards"))
+/// A sentence that names the thing, the rule, and what is wrong.
+pub fn check(change: Change<'_>) -> Result<(), String> {
+    let broken =
+        match change {
+            Change::Resource { before, after } => {
+                let step = || before.and_then(|before| resource::step(before, after));
+                let broken = resource::state(after).or_else(step);
+                broken.map(|broken| format!("{} {}: {broken}", after.kind, after.id))
+            }
+            Change::Node { before, after, cause } => node::broken(before, after, cause)
+                .map(|broken| format!("Node {}: {broken}", after.id)),
+            Change::Command { before, after } => command::broken(before, after)
+                .map(|broken| format!("Command {}: {broken}", after.id)),
+        };
+    broken.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]

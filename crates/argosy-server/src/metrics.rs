@@ -180,6 +180,11 @@ fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
         ("argosy_events_sent", "Events that were delivered", &stats.events_sent),
         ("argosy_events_failed", "Deliveries of events that failed", &stats.events_failed),
         ("argosy_events_rejected", "Events that were given up", &stats.events_rejected),
+        (
+            "argosy_invariants_kept",
+            "Changes of ours that were stopped because they would have broken a rule",
+            &stats.invariants_kept,
+        ),
     ] {
         let counter: Counter = Counter::default();
         counter.inc_by(number.get());

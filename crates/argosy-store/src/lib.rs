@@ -25,4 +25,4 @@ pub mod view;
 mod store;
 
 pub use engine::{Engine, Error, Revision};
-pub use store::{Driver, Store, Txn};
+pub use store::{Driver, Store, Stores, Txn};

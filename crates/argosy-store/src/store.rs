@@ -107,6 +107,11 @@ impl Txn {
         self.commit.checks.push((key_of(entity), Expect::At(at)));
     }
 
+    /// Makes the transaction depend on a document not being there; only its key matters.
+    pub fn absent<E: Entity>(&mut self, entity: &E) {
+        self.commit.checks.push((key_of(entity), Expect::Absent));
+    }
+
     /// Adds an entry to a stream.
     pub fn append(&mut self, stream: &str, subject: &str, entry: &impl Serialize) {
         let body = serde_json::to_string(entry)

@@ -1,14 +1,18 @@
 use super::{Mutation, Office, system};
 use crate::{Error, Stored};
 use argosy_core::adapter::{AdapterGraph, Tri};
+use argosy_core::breaker::Pause;
 use argosy_core::id::ResourceId;
+use argosy_core::invariant::Cause;
 use argosy_core::label::Labels;
+use argosy_core::ledger::{Entry, What};
 use argosy_core::name::Name;
+use argosy_core::node::{Duty, Hold, Node};
 use argosy_core::resource::{Kind, NewResource, Resource, Stamp};
 use argosy_store::memory::Memory;
 use argosy_store::{Revision, Store, Txn};
 use jiff::Timestamp;
-use serde_json::Map;
+use serde_json::{Map, json};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -79,4 +83,72 @@ async fn i6_i7_nothing_of_a_refused_write_is_stored() {
     store.commit(txn).await.unwrap();
     assert_eq!(store.read(|view| view.count(Kind::Cluster)), 0);
     assert_eq!(store.stream_head("audit").await.unwrap(), None);
+}
+
+fn node(duty: &Duty) -> Node {
+    let at = Timestamp::UNIX_EPOCH;
+    let machine = json!({
+        "id": "gpu-1", "tenant": "acme", "machine": {}, "gpus": [],
+        "place": {"provider": "gcp", "region": "r", "zone": "z", "instance_type": "a3"},
+        "registered_at": at, "joined_at": at, "liveness": "Fresh", "liveness_since": at,
+        "health": {"state": "Healthy", "since": at, "reason": "", "message": ""},
+        "duty": duty,
+    });
+    serde_json::from_value(machine).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn f6_a_registration_that_clears_a_cordon_is_refused() {
+    let (store, driver) = Store::open(Arc::new(Memory::new())).await.unwrap();
+    let mut tasks = crate::task::Tasks::default();
+    tasks.start("store", driver.run());
+    let now = Timestamp::UNIX_EPOCH;
+    let (by, reason) = ("ann".to_owned(), "fan".to_owned());
+    let cordoned = Duty::Cordoned(Hold { by, automatic: false, reason, at: now });
+    let mut txn = Txn::at(now);
+    txn.create(Arc::new(node(&cordoned)));
+    store.commit(txn).await.unwrap();
+
+    let before = store.read(|view| view.node("gpu-1").cloned()).unwrap();
+    let what = What::Registered { message: "rebooted".to_owned() };
+    let entry = Entry { at: now, node: before.value.id.clone(), what };
+    let register = |after: Node| {
+        let mut txn = Txn::at(now);
+        let change = Mutation::update("register", &before, Arc::new(after));
+        let entries = std::slice::from_ref(&entry);
+        let caller = system("test");
+        Office::write_node(&mut txn, change, Cause::Registration, entries, &caller, now)
+            .map(|()| txn)
+    };
+    let refused = register(node(&Duty::Active)).unwrap_err();
+    assert!(matches!(refused, Error::Invariant(_)), "{refused}");
+    let moved = Node { joined_at: now + jiff::SignedDuration::from_secs(1), ..node(&cordoned) };
+    store.commit(register(moved).unwrap()).await.unwrap();
+    assert_eq!(store.read(|view| view.node("gpu-1").unwrap().value.duty.clone()), cordoned);
+    // The document, its audit record and its line in the ledger are one commit.
+    assert_eq!(store.stream_head("audit").await.unwrap().unwrap().0, 1);
+    assert_eq!(store.stream_head("nodes").await.unwrap().unwrap().0, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_needs_a_document_to_be_absent_conflicts_with_it() {
+    let (store, driver) = Store::open(Arc::new(Memory::new())).await.unwrap();
+    let mut tasks = crate::task::Tasks::default();
+    tasks.start("store", driver.run());
+    let now = Timestamp::UNIX_EPOCH;
+    let text = |text: &str| text.to_owned();
+    let pause =
+        Pause { tenant: text("acme"), pool: None, by: text("ann"), reason: text("x"), at: now };
+    let depends = || {
+        let mut txn = Txn::at(now);
+        txn.absent(&pause);
+        txn.append("nodes", "gpu-1", &"acted");
+        txn
+    };
+    store.commit(depends()).await.unwrap();
+    let mut txn = Txn::at(now);
+    txn.create(Arc::new(pause.clone()));
+    store.commit(txn).await.unwrap();
+    let refused = store.commit(depends()).await;
+    assert!(matches!(refused, Err(argosy_store::Error::Conflict(_))), "{refused:?}");
 }

@@ -364,7 +364,8 @@ proptest! {
                     hear(&of, &specs, &ReportDraft { observed_time, ..draft }, now)
                 }
             };
-            prop_assert_eq!(invariant::check(Some(&of), &after), Ok(()));
+            let change = invariant::Change::Resource { before: Some(&of), after: &after };
+            prop_assert_eq!(invariant::check(change), Ok(()));
             for said in &after.conditions {
                 let Some(before) = of.conditions.iter().find(|before| before.kind == said.kind)
                 else { continue };
