@@ -2,9 +2,15 @@
 //!
 //! Decided over the whole fleet at once: when most of it is silent, the silence is ours. All times are
 //! spans on our own monotonic clock: no wall clock, and never a node's.
+//!
+//! What a newcomer gets wrong: being silent and being acted on are two things. A node that is marked
+//! `Unreachable` is shown as such; whether anything is done about it is `remedy`'s to say, much later.
 
+use crate::node::settings::PoolSettings;
 use crate::node::{Liveness, NodeId};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What is known of one node's signs of life.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +27,7 @@ pub struct Pulse<'a> {
     pub unreachable_after: SignedDuration,
 }
 
-/// How long we have been listening: since start, failover, or waking up.
+/// How long we have been listening: since start, failover, waking up, or the end of an isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listening {
     /// For how long.
@@ -35,24 +41,168 @@ pub struct Listening {
 pub struct Sweep {
     /// Nodes whose liveness changes, and to what. Recovery (`Fresh`) is never held back.
     pub marks: Vec<(NodeId, Liveness)>,
-    /// Set if most of the fleet is silent: then nobody is marked `Unreachable`, and nothing may be
-    /// done about those that are.
-    pub isolated: Option<Isolation>,
-    /// Whether nodes are still coming back after our own start: nothing may be done about silence.
-    pub amnesty: bool,
+    /// Set if nothing may be done about silence now; then nobody is marked `Unreachable` either.
+    pub excuse: Option<Excuse>,
 }
 
-/// Our own isolation, as far as it can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Isolation {
-    /// How many are silent.
-    pub silent: usize,
-    /// Of how many.
-    pub total: usize,
+/// Why silence is not held against anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "excuse", rename_all = "lowercase")]
+pub enum Excuse {
+    /// Most of the fleet is silent: we are the ones who are cut off, as far as it can be told.
+    Isolation {
+        /// How many are silent.
+        silent: usize,
+        /// Of how many.
+        total: usize,
+    },
+    /// We have not listened for long, and nodes are still coming back.
+    Amnesty {
+        /// How many were not heard yet.
+        missing: usize,
+        /// Of how many.
+        total: usize,
+    },
 }
+
+impl Excuse {
+    /// One word: `isolation` or `amnesty`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Excuse::Isolation { .. } => "isolation",
+            Excuse::Amnesty { .. } => "amnesty",
+        }
+    }
+}
+
+impl fmt::Display for Excuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Excuse::Isolation { silent, total } => write!(
+                f,
+                "{silent} of {total} nodes are silent at once: the control plane is likely cut off, \
+                 and silence is held against nobody"
+            ),
+            Excuse::Amnesty { missing, total } => write!(
+                f,
+                "the control plane began to listen a short while ago, and {missing} of {total} nodes \
+                 were not heard yet: silence is held against nobody"
+            ),
+        }
+    }
+}
+
+/// What the process that listens to the fleet makes of its silence, as it is stored when it changes:
+/// so that every process can say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outlook {
+    /// Since when.
+    pub since: Timestamp,
+    /// Why nothing is done about silence.
+    #[serde(flatten)]
+    pub excuse: Excuse,
+}
+
+/// Whom a process heard that does not listen for the whole fleet, told to the one that does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Which process.
+    pub process: String,
+    /// The nodes it heard since it last said so; how many milliseconds ago, for clocks of two processes
+    /// have nothing else in common; and whether on a stream.
+    pub nodes: Vec<(NodeId, u32, bool)>,
+}
+
+/// How long a node may be silent: before it is `Suspect`, and before it is `Unreachable`.
+///
+/// A node on a stream is heard every few seconds. One that calls us is heard as often as it was told
+/// to call, so that it gets two and three of its intervals, if those are longer.
+pub fn limits(
+    settings: &PoolSettings,
+    calls_every: SignedDuration,
+    on_stream: bool,
+) -> (SignedDuration, SignedDuration) {
+    let PoolSettings { suspect_after, unreachable_after, .. } = *settings;
+    if on_stream {
+        return (suspect_after, unreachable_after);
+    }
+    let times = |count: i32| calls_every.checked_mul(count).unwrap_or(SignedDuration::MAX);
+    let late = times(2).saturating_add(SignedDuration::from_secs(5));
+    (suspect_after.max(late), unreachable_after.max(times(3)))
+}
+
+/// How many times as long as it should the amnesty may last because nodes are still coming back.
+///
+/// Once and a fleet whose nodes return slowly is taken for lost; without end and a zone that died while
+/// we were away is never noticed. Breakers and budgets hold after it as ever.
+const AMNESTY_STRETCH: i32 = 4;
+
+/// More than one in so many nodes missing makes the amnesty longer: 5 %.
+const MISSING_SHARE: usize = 20;
+
+/// Nodes that have been lost for so long are not part of the fleet whose silence is judged: a rack that
+/// was switched off last week must not make each further silence look like our own isolation.
+const LOST_LONG_AGO: SignedDuration = SignedDuration::from_hours(1);
 
 /// Looks at the whole fleet.
+///
+/// Guarantees: nobody is marked `Unreachable` while there is an excuse; nobody is marked `Fresh` who
+/// was not heard, and everybody who was is; the longer a node is silent the worse its mark.
 pub fn sweep(fleet: &[Pulse<'_>], listening: Listening) -> Sweep {
-    let _ = (fleet, listening);
-    todo!()
+    let amnesty = amnesty(fleet, listening);
+    let isolation = isolation(fleet, listening, amnesty.is_some());
+    let mark = |pulse: &Pulse<'_>| {
+        let next = match silence(pulse, listening, amnesty.is_some()) {
+            Some(quiet) if quiet < pulse.suspect_after => match pulse.quiet_for {
+                Some(_) => Liveness::Fresh,
+                None => pulse.liveness,
+            },
+            // When this much goes dark at once, the likelier cause is on our side. Writing it down
+            // for each of them would only add a storm of writes to it.
+            Some(_) if isolation.is_some() => pulse.liveness,
+            Some(quiet) if quiet < pulse.unreachable_after => Liveness::Suspect,
+            Some(_) if amnesty.is_some() => pulse.liveness.max(Liveness::Suspect),
+            Some(_) => Liveness::Unreachable,
+            None => pulse.liveness,
+        };
+        (next != pulse.liveness).then(|| (pulse.node.clone(), next))
+    };
+    Sweep { marks: fleet.iter().filter_map(mark).collect(), excuse: isolation.or(amnesty) }
 }
+
+/// How long a node has been silent, as far as it counts; `None` while it may still come back.
+fn silence(pulse: &Pulse<'_>, listening: Listening, amnesty: bool) -> Option<SignedDuration> {
+    match pulse.quiet_for {
+        None if amnesty => None,
+        None => Some(listening.listening_for),
+        quiet => quiet,
+    }
+}
+
+fn amnesty(fleet: &[Pulse<'_>], listening: Listening) -> Option<Excuse> {
+    let Listening { listening_for, amnesty } = listening;
+    let missing =
+        |pulse: &&Pulse<'_>| pulse.quiet_for.is_none() && pulse.liveness != Liveness::Unreachable;
+    let (missing, total) = (fleet.iter().filter(missing).count(), fleet.len());
+    let longest = amnesty.checked_mul(AMNESTY_STRETCH).unwrap_or(SignedDuration::MAX);
+    let many = total < missing.saturating_mul(MISSING_SHARE);
+    (listening_for < amnesty || (many && listening_for < longest))
+        .then_some(Excuse::Amnesty { missing, total })
+}
+
+fn isolation(fleet: &[Pulse<'_>], listening: Listening, amnesty: bool) -> Option<Excuse> {
+    let long_gone = |pulse: &Pulse<'_>| {
+        pulse.liveness == Liveness::Unreachable
+            && pulse.quiet_for.is_none_or(|quiet| LOST_LONG_AGO <= quiet)
+    };
+    let (mut silent, mut total) = (0, 0);
+    for pulse in fleet.iter().filter(|pulse| !long_gone(pulse)) {
+        total += 1;
+        let quiet = silence(pulse, listening, amnesty);
+        silent += usize::from(quiet.is_some_and(|quiet| pulse.suspect_after <= quiet));
+    }
+    (2 <= silent && total < 2 * silent).then_some(Excuse::Isolation { silent, total })
+}
+
+#[cfg(test)]
+mod tests;
