@@ -8,6 +8,8 @@ pub mod field;
 
 pub mod nearest;
 
+pub mod span;
+
 pub mod id;
 
 pub mod name;
