@@ -1,10 +1,15 @@
 //! Health policies as they are stored: rules in CEL, first match by priority. `argosy-policy` compiles
 //! and evaluates them.
 
-use crate::health::Severity;
+use crate::field::{Constraint, FieldError, quotable};
+use crate::health::{Event, EventType, Metric, Severity};
+use crate::label::is_value;
 use crate::name::Name;
 use crate::resource::Stamp;
+use crate::span;
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A policy, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +35,8 @@ pub struct PolicySpec {
     /// What it is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The pools it is for; empty means every node that has no policy of its own pool.
+    /// The pools it is for. The policy `default` has none: it is for every node whose pool has no
+    /// policy of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<String>,
     /// The rules, at most `RULES_MAX`.
@@ -39,6 +45,64 @@ pub struct PolicySpec {
 
 /// The most rules of a policy: each may be asked of every event.
 pub const RULES_MAX: usize = 64;
+/// The most pools of a policy. More would be a default.
+pub const POOLS_MAX: usize = 256;
+/// The longest description of a policy or a rule, in bytes: it goes into every finding.
+pub const DESCRIPTION_LEN_MAX: usize = 1024;
+/// The longest name of a rule, in bytes: it is the one word that says why a node is sick.
+pub const RULE_NAME_LEN_MAX: usize = 63;
+/// The longest that a finding may last by itself. Whoever wants it for longer wants `reboot`.
+pub const LASTS_MAX: SignedDuration = SignedDuration::from_hours(90 * 24);
+
+impl PolicySpec {
+    /// What is wrong with it as a whole under this name. What is wrong with its rules is said by
+    /// whoever compiles them.
+    pub fn check(&self, name: &Name) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if DESCRIPTION_LEN_MAX < self.description.len() {
+            errors.push(too_long("description", self.description.len(), DESCRIPTION_LEN_MAX));
+        }
+        let mut complain = |constraint, message: String| {
+            errors.push(FieldError::new("pools", constraint, message));
+        };
+        match (name.as_str() == DEFAULT_POLICY, self.pools.is_empty()) {
+            (true, false) => complain(
+                Constraint::Max,
+                "the policy `default` is for every node whose pool has no policy of its own; \
+                 leave pools out, or give the policy another name"
+                    .to_owned(),
+            ),
+            (false, true) => complain(
+                Constraint::Required,
+                format!(
+                    "say which pools the policy `{name}` is for; only the policy `default` is for \
+                     all that are left"
+                ),
+            ),
+            (true, true) | (false, false) => {}
+        }
+        if POOLS_MAX < self.pools.len() {
+            let len = self.pools.len();
+            complain(Constraint::Max, format!("{len} pools; at most {POOLS_MAX} are allowed"));
+            return errors;
+        }
+        let mut seen = BTreeSet::new();
+        for pool in &self.pools {
+            if pool.is_empty() || !is_value(pool) {
+                let pool = quotable(pool);
+                complain(Constraint::Pattern, format!("`{pool}` is not the name of a pool"));
+            } else if !seen.insert(pool) {
+                complain(Constraint::Unique, format!("the pool `{pool}` is named twice"));
+            }
+        }
+        errors
+    }
+}
+
+fn too_long(field: &str, len: usize, max: usize) -> FieldError {
+    let message = format!("{field} is {len} bytes long; at most {max} are allowed");
+    FieldError::new(field, Constraint::MaxLength, message)
+}
 
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +126,32 @@ pub struct Rule {
     pub lasts: Option<String>,
 }
 
+impl Rule {
+    /// How long a finding of it lasts without a repeat; `None`: until the node boots again.
+    ///
+    /// # Errors
+    /// A sentence about `lasts`.
+    pub fn lasting(&self) -> Result<Option<SignedDuration>, String> {
+        match (self.lasts.as_deref(), self.result) {
+            (Some("reboot"), _) | (None, Severity::Unhealthy) => Ok(None),
+            (None, Severity::Degraded) => Ok(Some(DEGRADED_LASTS)),
+            (None, Severity::Healthy) => Ok(Some(SignedDuration::ZERO)),
+            (Some(text), _) => match span::parse(text) {
+                Ok(length) if length < SignedDuration::from_secs(1) || LASTS_MAX < length => {
+                    let max = span::Written(LASTS_MAX);
+                    Err(format!("`{text}` is not between 1s and {max}; `reboot` has no end"))
+                }
+                Ok(length) => Ok(Some(length)),
+                Err(complaint) => Err(format!("{complaint}; or `reboot`")),
+            },
+        }
+    }
+}
+
+/// How long a warning lasts without a repeat, and how long it is remembered that a rule failed. An hour
+/// is long enough to be seen, and too short to be remembered as a property of the node.
+pub const DEGRADED_LASTS: SignedDuration = SignedDuration::from_hours(1);
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(number: &i32) -> bool {
     *number == 0
@@ -69,3 +159,28 @@ fn is_zero(number: &i32) -> bool {
 
 /// The name of the policy that is there when nobody wrote one.
 pub const DEFAULT_POLICY: &str = "default";
+
+/// The Xid an event is about.
+pub fn xid_of(event: &Event) -> Option<u32> {
+    (event.event_type == EventType::Xid).then(|| code(event, "xid_code")).flatten()
+}
+
+/// The SXid an event is about: a fault of a switch has no kind of its own, but its code.
+pub fn sxid_of(event: &Event) -> Option<u32> {
+    code(event, "sxid_code")
+}
+
+/// What makes two events the same thing, besides their kind: the Xid or SXid, or 0.
+pub fn code_of(event: &Event) -> i64 {
+    xid_of(event).or_else(|| sxid_of(event)).map_or(0, i64::from)
+}
+
+fn code(event: &Event, name: &str) -> Option<u32> {
+    match event.metrics.get(name)? {
+        Metric::Int(code) => u32::try_from(*code).ok(),
+        Metric::Bool(_) | Metric::Float(_) | Metric::Text(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+use super::*;
+use crate::health::System;
+use std::collections::BTreeMap;
+
+#[track_caller]
+fn check(name: &str, pools: &[&str], expected: &[&str]) {
+    let pools = pools.iter().map(|pool| (*pool).to_owned()).collect();
+    let spec = PolicySpec { pools, ..PolicySpec::default() };
+    let errors = spec.check(&Name::parse(name).unwrap());
+    assert_eq!(errors.len(), expected.len(), "{errors:?}");
+    for (error, expected) in errors.iter().zip(expected) {
+        assert!(error.field == "pools" && error.message.contains(expected), "{error:?}");
+    }
+}
+
+#[test]
+fn a_policy_is_for_pools_or_is_the_default() {
+    check("default", &[], &[]);
+    check("h100", &["h100", "h100_spot"], &[]);
+    check("default", &["h100"], &["leave pools out"]);
+    check("h100", &[], &["only the policy `default`"]);
+    check("h100", &["a", "b", "a"], &["`a` is named twice"]);
+    check("h100", &["", "a/b"], &["`` is not", "`a/b` is not"]);
+    let many: Vec<String> = (0..300).map(|i| format!("p{i}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    check("h100", &many, &["at most 256"]);
+}
+
+#[test]
+fn a_description_has_an_end() {
+    let spec = PolicySpec { description: "x".repeat(1025), ..PolicySpec::default() };
+    let errors = spec.check(&Name::parse("default").unwrap());
+    assert_eq!(errors[0].field, "description");
+}
+
+#[test]
+fn what_a_finding_lasts_depends_on_its_badness_unless_the_rule_says() {
+    let rule = |result, lasts: Option<&str>| Rule {
+        name: "r".to_owned(),
+        description: String::new(),
+        priority: 0,
+        condition: "true".to_owned(),
+        result,
+        lasts: lasts.map(str::to_owned),
+    };
+    let hours = SignedDuration::from_hours;
+    for (result, lasts, expected) in [
+        (Severity::Unhealthy, None, Some(None)),
+        (Severity::Degraded, None, Some(Some(hours(1)))),
+        (Severity::Healthy, None, Some(Some(hours(0)))),
+        (Severity::Unhealthy, Some("12h"), Some(Some(hours(12)))),
+        (Severity::Degraded, Some("reboot"), Some(None)),
+        (Severity::Degraded, Some("90d"), Some(Some(hours(90 * 24)))),
+        (Severity::Degraded, Some("91d"), None),
+        (Severity::Degraded, Some("0s"), None),
+        (Severity::Degraded, Some("Reboot"), None),
+        (Severity::Degraded, Some("soon"), None),
+    ] {
+        assert_eq!(rule(result, lasts).lasting().ok(), expected, "{result:?} {lasts:?}");
+    }
+}
+
+#[test]
+fn the_code_of_an_event_is_its_xid_or_sxid() {
+    let event = |event_type, metrics: &[(&str, Metric)]| Event {
+        node_time: None,
+        gpu_index: 0,
+        gpu_uuid: String::new(),
+        gpu_serial: String::new(),
+        system: System::Unknown,
+        event_type,
+        metrics: metrics
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.clone()))
+            .collect::<BTreeMap<_, _>>(),
+        message: String::new(),
+        raw: String::new(),
+        recovery_action: None,
+        count: 1,
+    };
+    for (event_type, metrics, expected) in [
+        (EventType::Xid, &[("xid_code", Metric::Int(79))][..], 79),
+        (EventType::Thermal, &[("xid_code", Metric::Int(79))], 0),
+        (EventType::Nvlink, &[("sxid_code", Metric::Int(20034))], 20034),
+        (EventType::Xid, &[("xid_code", Metric::Int(-1))], 0),
+        (EventType::Xid, &[("xid_code", Metric::Int(1 << 40))], 0),
+        (EventType::Xid, &[("xid_code", Metric::Text("79x".to_owned()))], 0),
+        (EventType::Xid, &[], 0),
+    ] {
+        assert_eq!(code_of(&event(event_type, metrics)), expected, "{event_type:?} {metrics:?}");
+    }
+}
