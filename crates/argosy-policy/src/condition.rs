@@ -1,12 +1,14 @@
 //! Conditions that operators derive from a resource and its reports, by rules in CEL.
 
-use crate::expression::{Expression, Part, PolicyError};
+use crate::expression::{Expression, Flaw};
 use crate::facts::facts;
+use crate::language::Language;
 use crate::limits::Size;
 use argosy_core::adapter::Tri;
 use argosy_core::resource::Resource;
 use cel::{Context, Value};
 use serde::Deserialize;
+use std::fmt;
 
 /// A rule as it stands in a configuration: a type, and CEL over `resource` and `statuses`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,6 +49,60 @@ pub struct MappedCondition {
     /// What went wrong, if the rule failed.
     pub message: String,
 }
+
+/// What is wrong with the text of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("condition rule `{rule}`, {part}{}: {message}", place(*.line, *.column))]
+pub struct PolicyError {
+    /// The rule's type.
+    pub rule: String,
+    /// Which of its texts.
+    pub part: Part,
+    /// Counted from 1, where one place is to blame.
+    pub line: Option<usize>,
+    /// Counted from 1, in characters.
+    pub column: Option<usize>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// One text of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The condition's type.
+    Kind,
+    /// Whether the condition is there at all.
+    When,
+    /// Whether it holds.
+    Status,
+    /// Its reason.
+    Reason,
+    /// Its message.
+    Message,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Kind => "type",
+            Part::When => "when",
+            Part::Status => "status",
+            Part::Reason => "reason",
+            Part::Message => "message",
+        })
+    }
+}
+
+fn place(line: Option<usize>, column: Option<usize>) -> String {
+    match (line, column) {
+        (Some(line), Some(column)) => format!(" at {line}:{column}"),
+        _ => String::new(),
+    }
+}
+
+/// What condition rules are written in.
+const LANGUAGE: Language =
+    Language { variables: &["resource", "statuses"], functions: &[("dig", 1)] };
 
 /// The rules of one kind of resource.
 #[derive(Debug, Default)]
@@ -104,7 +160,12 @@ impl ConditionRule {
     pub fn compile(text: &ConditionRuleText) -> Result<Self, Vec<PolicyError>> {
         let ConditionRuleText { kind, when, status, reason, message } = text;
         let checked = check_kind(kind);
-        let compile = |part, text: &str| Expression::compile(kind, part, text);
+        let compile = |part, text: &str| {
+            Expression::compile(&LANGUAGE, text, |_| Ok(())).map_err(|Flaw { place, message }| {
+                let (line, column) = place.unzip();
+                PolicyError { rule: kind.clone(), part, line, column, message }
+            })
+        };
         let when = compile(Part::When, when);
         let status = compile(Part::Status, status);
         let reason = compile(Part::Reason, reason);

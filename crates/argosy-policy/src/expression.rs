@@ -1,66 +1,22 @@
 //! One CEL expression that was found safe, and its evaluation.
 
+use crate::language::{ENV, Language, SORTED};
 use crate::limits::{self, BadNode, COST_MAX, Name, OverLimit, Shape, Size};
-use argosy_core::nearest::nearest;
 use cel::common::ast::{CallExpr, EntryExpr, Expr};
-use cel::{Context, Env, ExecutionError, IdedExpr, Value};
-use std::fmt;
+use cel::common::types::CelBool;
+use cel::common::value::Val;
+use cel::{Context, ExecutionError, IdedExpr, Value};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock};
 use std::thread;
 
-/// What is wrong with the text of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("condition rule `{rule}`, {part}{}: {message}", place(*.line, *.column))]
-pub struct PolicyError {
-    /// The rule's type.
-    pub rule: String,
-    /// Which of its texts.
-    pub part: Part,
-    /// Counted from 1, where one place is to blame.
-    pub line: Option<usize>,
-    /// Counted from 1, in characters.
-    pub column: Option<usize>,
+/// What is wrong with the text of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// Line and column, counted from 1, in characters, where one place is to blame.
+    pub(crate) place: Option<(usize, usize)>,
     /// What is wrong and what would be right.
-    pub message: String,
+    pub(crate) message: String,
 }
-
-/// One text of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The condition's type.
-    Kind,
-    /// Whether the condition is there at all.
-    When,
-    /// Whether it holds.
-    Status,
-    /// Its reason.
-    Reason,
-    /// Its message.
-    Message,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Part::Kind => "type",
-            Part::When => "when",
-            Part::Status => "status",
-            Part::Reason => "reason",
-            Part::Message => "message",
-        })
-    }
-}
-
-fn place(line: Option<usize>, column: Option<usize>) -> String {
-    match (line, column) {
-        (Some(line), Some(column)) => format!(" at {line}:{column}"),
-        _ => String::new(),
-    }
-}
-
-/// The language. Made once: that takes longer than a rule does.
-pub(crate) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// An expression that compiled, names nothing unknown and is inside every limit.
 #[derive(Debug)]
@@ -74,37 +30,69 @@ pub(crate) struct Expression {
 const PARSER_STACK_BYTES: usize = 64 << 20;
 
 impl Expression {
-    pub(crate) fn compile(rule: &str, part: Part, text: &str) -> Result<Self, PolicyError> {
-        let complain = |at: Option<usize>, message: String| {
-            let (line, column) = at.map(|at| line_and_column(text, at)).unzip();
-            PolicyError { rule: rule.to_owned(), part, line, column, message }
+    /// Compiles a text. `prepare` may look at the tree when it was found good, and rewrite it.
+    pub(crate) fn compile(
+        language: &Language,
+        text: &str,
+        prepare: impl FnOnce(&mut IdedExpr) -> Result<(), BadNode> + Send,
+    ) -> Result<Self, Flaw> {
+        let flaw = |at: Option<usize>, message: String| Flaw {
+            place: at.map(|at| line_and_column(text, at)),
+            message,
         };
-        limits::scan(text).map_err(|OverLimit { at, message }| complain(Some(at), message))?;
+        limits::scan(text).map_err(|OverLimit { at, message }| flaw(Some(at), message))?;
         // Its own thread: a stack of known size, and a panic that ends there. What is too deep is
         // also dropped there.
         let compiled = thread::scope(|scope| {
             thread::Builder::new()
                 .stack_size(PARSER_STACK_BYTES)
-                .spawn_scoped(scope, || compile(text))
+                .spawn_scoped(scope, || compile(language, text, prepare))
                 .map(|thread| thread.join())
         });
         match compiled {
             Ok(Ok(Ok(expression))) => Ok(expression),
-            Ok(Ok(Err((at, message)))) => Err(complain(at, message)),
-            Ok(Err(_)) => Err(complain(None, "the parser cannot read this".to_owned())),
-            Err(error) => Err(complain(None, format!("no thread to parse on: {error}"))),
+            Ok(Ok(Err((at, message)))) => Err(flaw(at, message)),
+            Ok(Err(_)) => Err(flaw(None, "the parser cannot read this".to_owned())),
+            Err(error) => Err(flaw(None, format!("no thread to parse on: {error}"))),
         }
+    }
+
+    /// A number of steps that evaluating over facts of this size cannot exceed.
+    pub(crate) fn cost(&self, size: Size) -> u64 {
+        self.shape.cost(size)
     }
 
     /// # Errors
     /// What went wrong, as a sentence: a key that is not there, types that do not fit, a bill that is
     /// too high.
     pub(crate) fn evaluate(&self, facts: &Context<'_, '_>, size: Size) -> Result<Value, String> {
-        let cost = self.shape.cost(size);
+        let cost = self.cost(size);
         if COST_MAX < cost {
             return Err(format!("would take up to {cost} steps; at most {COST_MAX} are allowed"));
         }
-        match catch_unwind(AssertUnwindSafe(|| facts.resolve(&self.tree))) {
+        self.resolve(facts, |value| value.try_into())
+    }
+
+    /// Whether a condition holds. Its cost is the caller's business.
+    ///
+    /// # Errors
+    /// As for `evaluate`, and if it is not a boolean.
+    pub(crate) fn holds(&self, facts: &Context<'_, '_>) -> Result<bool, String> {
+        let answer = |value: &dyn Val| match value.downcast_ref::<CelBool>() {
+            Some(holds) => Ok(Ok(*holds.inner())),
+            None => Ok(Err(value.get_type().name().to_owned())),
+        };
+        self.resolve(facts, answer)?
+            .map_err(|kind| format!("must be true or false, and is of type {kind}"))
+    }
+
+    fn resolve<T>(
+        &self,
+        facts: &Context<'_, '_>,
+        answer: impl FnOnce(&dyn Val) -> Result<T, ExecutionError>,
+    ) -> Result<T, String> {
+        let resolve = || Value::resolve_val(&self.tree, facts).and_then(|value| answer(&*value));
+        match catch_unwind(AssertUnwindSafe(resolve)) {
             Ok(result) => result.map_err(|error| sentence(&error)),
             Err(_) => Err("the evaluation failed".to_owned()),
         }
@@ -134,23 +122,26 @@ fn sentence(error: &ExecutionError) -> String {
     }
 }
 
-fn compile(text: &str) -> Result<Expression, (Option<usize>, String)> {
+fn compile(
+    language: &Language,
+    text: &str,
+    prepare: impl FnOnce(&mut IdedExpr) -> Result<(), BadNode>,
+) -> Result<Expression, (Option<usize>, String)> {
     let program = ENV.compile(text).map_err(|errors| match errors.errors.first() {
         Some(error) => (byte_at(text, error.pos), error.msg.clone()),
         None => (None, "this is not an expression".to_owned()),
     })?;
     let mut tree = program.expression().clone();
     sort_ranges(&mut tree);
-    let shape = limits::measure(&tree, &known).map_err(|BadNode { id, message }| {
-        let at = program.source_info().offset_for(id).and_then(|(at, _)| usize::try_from(at).ok());
-        (at, message)
-    })?;
+    let steps = |name: Name<'_>| language.steps(name);
+    let shape = limits::measure(&tree, &steps)
+        .and_then(|shape| prepare(&mut tree).map(|()| shape))
+        .map_err(|BadNode { id, message }| {
+            let at = program.source_info().offset_for(id);
+            (at.and_then(|(at, _)| usize::try_from(at).ok()), message)
+        })?;
     Ok(Expression { tree, shape })
 }
-
-/// The function that gives a map's keys in order, and leaves anything else as it is. No text can name
-/// it.
-pub(crate) const SORTED: &str = "@sorted";
 
 /// Makes every comprehension over a map run in the order of its keys: the interpreter's own order is
 /// another one each time, and a decision is a function of its arguments.
@@ -183,60 +174,6 @@ fn sort_ranges(node: &mut IdedExpr) {
             comprehension.iter_range = IdedExpr { id, expr: Expr::Call(call) };
         }
     }
-}
-
-/// What an expression may call. No `matches`: a regular expression can cost more than any bill says.
-const FUNCTIONS: [&str; 27] = [
-    "bool",
-    "bytes",
-    "contains",
-    "dig",
-    "double",
-    "duration",
-    "dyn",
-    "endsWith",
-    "getDate",
-    "getDayOfMonth",
-    "getDayOfWeek",
-    "getFullYear",
-    "getHours",
-    "getMinutes",
-    "getMonth",
-    "getSeconds",
-    "hasValue",
-    "int",
-    "orValue",
-    "size",
-    "startsWith",
-    "string",
-    "timestamp",
-    "type",
-    "uint",
-    "value",
-    "or",
-];
-const VARIABLES: [&str; 2] = ["resource", "statuses"];
-/// Names of types are values: `type(x) == string`.
-const TYPES: [&str; 10] =
-    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
-
-fn known(name: Name<'_>) -> Result<(), String> {
-    let (noun, name, known) = match name {
-        Name::Variable(name) if TYPES.contains(&name) => return Ok(()),
-        // Operators: `_+_`, `!_`, `@in`.
-        Name::Function(name) if !name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-            return Ok(());
-        }
-        Name::Variable(name) => ("variable", name, VARIABLES.as_slice()),
-        Name::Function(name) => ("function", name, FUNCTIONS.as_slice()),
-    };
-    if known.contains(&name) {
-        return Ok(());
-    }
-    Err(match nearest(name, known.iter().copied()) {
-        Some(meant) => format!("unknown {noun} `{name}`; did you mean `{meant}`?"),
-        None => format!("unknown {noun} `{name}`; known are {}", known.join(", ")),
-    })
 }
 
 /// From the parser's line and column to a place in the text.

@@ -1,6 +1,6 @@
 //! What rules are told: a resource and its reports as CEL values, without what looks secret.
 
-use crate::expression::{ENV, SORTED};
+use crate::language::ENV;
 use crate::limits::Size;
 use argosy_core::adapter::{AdapterName, Report, Reported, Tri};
 use argosy_core::resource::{Kind, Resource};
@@ -25,7 +25,6 @@ pub(crate) fn facts(of: &Resource) -> (Context<'static, 'static>, Size) {
     context.add_variable_from_value("resource", to_cel(&record(of), &mut size));
     context.add_variable_from_value("statuses", to_cel(&Json::Array(statuses), &mut size));
     context.add_function("dig", dig).expect("the standard functions have no `dig`");
-    context.add_function(SORTED, sorted).expect("the standard functions have no such name");
     (context, size)
 }
 
@@ -173,14 +172,6 @@ fn dig(value: Value, path: Arc<String>) -> Value {
         }
     }
     found.clone()
-}
-
-/// The keys of a map in order; anything else as it is.
-fn sorted(value: Value) -> Value {
-    let Value::Map(map) = &value else { return value };
-    let mut keys: Vec<&Key> = map.map.keys().collect();
-    keys.sort();
-    Value::List(Arc::new(keys.into_iter().map(Value::from).collect()))
 }
 
 #[cfg(test)]

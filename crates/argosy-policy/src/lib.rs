@@ -5,6 +5,8 @@
 
 mod limits;
 
+mod language;
+
 mod expression;
 
 mod facts;
@@ -13,7 +15,8 @@ mod condition;
 
 mod health;
 
-pub use condition::{ConditionRule, ConditionRuleText, ConditionRules, MappedCondition};
-pub use expression::{Part, PolicyError};
+pub use condition::{
+    ConditionRule, ConditionRuleText, ConditionRules, MappedCondition, Part, PolicyError,
+};
 pub use health::{HealthPolicy, Judged, RuleError};
 pub use limits::{COMPREHENSIONS_MAX, COST_MAX, DEPTH_MAX, LEN_MAX, NODE_DEPTH_MAX};

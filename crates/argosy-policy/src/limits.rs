@@ -157,12 +157,12 @@ pub(crate) struct BadNode {
     pub(crate) message: String,
 }
 
-/// Measures a tree, and asks `known` about each name that the tree does not bind itself.
+/// Measures a tree, and asks how many steps each name stands for that the tree does not bind itself.
 pub(crate) fn measure(
     tree: &IdedExpr,
-    known: &dyn Fn(Name<'_>) -> Result<(), String>,
+    steps: &dyn Fn(Name<'_>) -> Result<u64, String>,
 ) -> Result<Shape, BadNode> {
-    let mut walk = Walk { known, bound: Vec::new(), shape: Shape::default() };
+    let mut walk = Walk { steps, bound: Vec::new(), shape: Shape::default() };
     walk.node(tree, Place::default())?;
     Ok(walk.shape)
 }
@@ -182,7 +182,7 @@ struct Place {
 }
 
 struct Walk<'a> {
-    known: &'a dyn Fn(Name<'_>) -> Result<(), String>,
+    steps: &'a dyn Fn(Name<'_>) -> Result<u64, String>,
     bound: Vec<&'a str>,
     shape: Shape,
 }
@@ -193,20 +193,30 @@ impl<'a> Walk<'a> {
         if NODE_DEPTH_MAX < place.depth {
             return Err(bad(format!("more than {NODE_DEPTH_MAX} operations hang on each other")));
         }
+        let steps = match &node.expr {
+            Expr::Call(call) => (self.steps)(Name::Function(&call.func_name)).map_err(bad)?,
+            // The parser's own names, like `@result`, are among what is bound.
+            Expr::Ident(name) if !name.starts_with('@') && !self.bound.contains(&name.as_str()) => {
+                (self.steps)(Name::Variable(name)).map_err(bad)?
+            }
+            Expr::Ident(_)
+            | Expr::Unspecified
+            | Expr::Literal(_)
+            | Expr::Select(_)
+            | Expr::List(_)
+            | Expr::Map(_)
+            | Expr::Struct(_)
+            | Expr::Comprehension(_) => 1,
+        };
         let Some(nodes) = self.shape.nodes.get_mut(place.comprehensions) else {
             return Err(bad(format!("comprehensions nest deeper than {COMPREHENSIONS_MAX}")));
         };
-        *nodes += 1;
+        *nodes += steps;
         let inner = Place { depth: place.depth + 1, ..place };
         match &node.expr {
-            Expr::Unspecified => {}
-            // The parser's own names, like `@result`.
-            Expr::Ident(name) if name.starts_with('@') || self.bound.contains(&name.as_str()) => {}
-            Expr::Ident(name) => (self.known)(Name::Variable(name)).map_err(bad)?,
-            Expr::Literal(_) => {}
+            Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
             Expr::Select(select) => self.node(&select.operand, inner)?,
             Expr::Call(call) => {
-                (self.known)(Name::Function(&call.func_name)).map_err(bad)?;
                 let by_macro = matches!(
                     call.args.first().map(|first| &first.expr),
                     Some(Expr::Ident(name)) if name.starts_with('@')
