@@ -5,9 +5,14 @@
 //! findings into the node's health. What a newcomer gets wrong: a clean report does not wash away an
 //! event. A finding says itself what ends it.
 
+mod door;
+mod intake;
+
+pub use intake::{absolve, expire, sight, take_in};
+
 use crate::id::CommandId;
 use crate::ledger::{Entry, VerdictNote};
-use crate::node::Node;
+use crate::node::{Gpu, Node};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,10 +24,29 @@ pub struct Health {
     pub state: HealthState,
     /// Since when it is that word.
     pub since: Timestamp,
-    /// One word: the rule or check that decided; `PolicyError`; `NoReport`.
+    /// One word: the rule or check that decided, or one of `POLICY_ERROR`, `NO_REPORT`, `NO_FINDINGS`.
     pub reason: String,
     /// A sentence.
     pub message: String,
+}
+
+/// The reason of `Unknown` while a rule that should have judged an event failed.
+pub const POLICY_ERROR: &str = "PolicyError";
+/// The reason of `Unknown` until the node reports for the first time.
+pub const NO_REPORT: &str = "NoReport";
+/// The reason of `Healthy`.
+pub const NO_FINDINGS: &str = "NoFindings";
+
+impl Health {
+    /// Of a node that has not reported yet.
+    pub fn unreported(now: Timestamp) -> Self {
+        Self {
+            state: HealthState::Unknown,
+            since: now,
+            reason: NO_REPORT.to_owned(),
+            message: "it has not reported its health yet".to_owned(),
+        }
+    }
 }
 
 /// Whether a node is well.
@@ -106,7 +130,8 @@ pub struct Finding {
     pub gpu: String,
     /// When it was first seen, by our clock.
     pub first: Timestamp,
-    /// When it was last seen.
+    /// When it was last seen. A check that goes on saying the same is not seen again: a report that
+    /// says nothing new writes nothing.
     pub last: Timestamp,
     /// How often.
     pub count: u32,
@@ -213,6 +238,55 @@ pub struct Event {
 
 fn one() -> u32 {
     1
+}
+
+impl Event {
+    /// The Xid or SXid; 0 if it has none.
+    pub fn code(&self) -> i64 {
+        let code = |name: &str| match self.metrics.get(name) {
+            Some(Metric::Int(code)) => Some(*code),
+            Some(Metric::Bool(_) | Metric::Float(_) | Metric::Text(_)) | None => None,
+        };
+        let code = match self.event_type {
+            EventType::Sxid => code("sxid_code").or_else(|| code("xid_code")),
+            EventType::Xid => code("xid_code"),
+            EventType::Unknown
+            | EventType::Thermal
+            | EventType::Power
+            | EventType::Memory
+            | EventType::Nvlink
+            | EventType::Pcie
+            | EventType::DriverError
+            | EventType::EccSbe
+            | EventType::EccDbe => None,
+        };
+        code.unwrap_or(0)
+    }
+
+    /// The GPU of a node it is about; `None` for the whole node, and for a GPU that the node did not
+    /// register.
+    pub fn gpu_of<'a>(&self, node: &'a Node) -> Option<&'a Gpu> {
+        node.gpu(&self.gpu_uuid, self.gpu_index)
+    }
+
+    /// The UUID of its GPU, as far as it can be told; empty for the whole node.
+    pub fn gpu_uuid_of<'a>(&'a self, node: &'a Node) -> &'a str {
+        if self.gpu_uuid.is_empty() {
+            self.gpu_of(node).map_or("", |gpu| &gpu.uuid)
+        } else {
+            &self.gpu_uuid
+        }
+    }
+
+    /// What makes two events the same finding: `xid/79/GPU-1b2c…`.
+    pub fn key_of(&self, node: &Node) -> String {
+        let (kind, code) = (self.event_type.as_str(), self.code());
+        match (self.gpu_uuid_of(node), self.gpu_index) {
+            ("", index) if index < 0 => format!("{kind}/{code}/node"),
+            ("", index) => format!("{kind}/{code}/gpu{index}"),
+            (uuid, _) => format!("{kind}/{code}/{uuid}"),
+        }
+    }
 }
 
 /// A measurement. Navarch sends text; it is read as a whole number, a finite number or a boolean where
@@ -334,31 +408,6 @@ pub struct TakenIn {
     pub entries: Vec<Entry>,
 }
 
-/// Takes in a report. `verdicts` has one for each event, in order.
-///
-/// A report whose sequence number is not newer is old: nothing changes.
-pub fn take_in(
-    node: &Node,
-    report: &HealthReport,
-    verdicts: &[Verdict],
-    now: Timestamp,
-) -> TakenIn {
-    let _ = (node, report, verdicts, now);
-    todo!()
-}
-
-/// Ends findings whose time has come; `None` if there are none.
-pub fn expire(node: &Node, now: Timestamp) -> Option<TakenIn> {
-    let _ = (node, now);
-    todo!()
-}
-
-/// Ends the findings of events: the node booted again, a diagnostic passed, or an operator said so.
-pub fn absolve(node: &Node, why: &Absolution, now: Timestamp) -> TakenIn {
-    let _ = (node, why, now);
-    todo!()
-}
-
 /// Why findings of events end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absolution {
@@ -382,3 +431,13 @@ impl From<&Verdict> for VerdictNote {
         }
     }
 }
+
+/// Cuts a text so that it has at most so many bytes.
+pub(crate) fn cut(text: &mut String, len_max: usize) {
+    if len_max < text.len() {
+        text.truncate(text.floor_char_boundary(len_max));
+    }
+}
+
+#[cfg(test)]
+mod tests;

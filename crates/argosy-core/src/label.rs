@@ -48,6 +48,13 @@ impl Labels {
         self.0.get(key).map(String::as_str)
     }
 
+    /// These labels and one more, which the server gives; it must be a label as parsing knows them.
+    #[must_use]
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Self {
+        self.0.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
     /// All labels, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))

@@ -141,6 +141,26 @@ pub enum What {
     },
 }
 
+impl What {
+    /// The word for it, as it is stored and searched for.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            What::Registered { .. } => "registered",
+            What::RegistrationRefused { .. } => "registration_refused",
+            What::Event { .. } => "event",
+            What::Check { .. } => "check",
+            What::Cleared { .. } => "cleared",
+            What::Health { .. } => "health",
+            What::Liveness { .. } => "liveness",
+            What::Status { .. } => "status",
+            What::Decision { .. } => "decision",
+            What::Command { .. } => "command",
+            What::External { .. } => "external",
+            What::Flag { .. } => "flag",
+        }
+    }
+}
+
 /// A verdict, as it is written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictNote {

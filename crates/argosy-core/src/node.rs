@@ -6,11 +6,15 @@
 
 pub mod settings;
 
+mod register;
+
+pub use register::{Conflict, RegisterError, Registered, Registrar, register};
+
 use crate::field::{Constraint, FieldError};
-use crate::health::{Check, Finding, Health, HealthState, Sighting};
+use crate::health::{Check, Finding, Health, HealthState, POLICY_ERROR, Sighting};
 use crate::id::CommandId;
 use crate::label::Labels;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -352,6 +356,24 @@ impl Node {
         self.health.state == HealthState::Unhealthy || self.liveness == Liveness::Unreachable
     }
 
+    /// Whether nothing speaks against the node being in service. Not the opposite of bad: while a rule
+    /// fails, nobody can say.
+    pub fn is_well(&self) -> bool {
+        let unsure =
+            self.health.state == HealthState::Unknown && self.health.reason == POLICY_ERROR;
+        !self.is_bad() && !unsure
+    }
+
+    /// Keeps count of recoveries and relapses, after a change of health or liveness.
+    pub fn turned(&mut self, before: &Node, now: Timestamp) {
+        if self.is_bad() && !before.is_bad() {
+            self.flaps.relapsed(now);
+        }
+        if self.is_well() && !before.is_well() {
+            self.flaps.recovered_at = Some(now);
+        }
+    }
+
     /// Whether an automatic action has taken it out of service: what budgets count.
     pub fn in_disruption(&self) -> bool {
         match &self.duty {
@@ -372,12 +394,27 @@ impl Node {
 pub struct Flaps {
     /// How many times lately.
     pub count: u32,
-    /// When it last recovered.
+    /// Since when it is well again; `None` while it is not, and before it was ever ill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_at: Option<Timestamp>,
     /// It must have been well until then before it is put back into service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_until: Option<Timestamp>,
+}
+
+/// How long a node must be well for its past not to count any more. Longer than the longest hold, or
+/// a node that is put back after it and fails at once would begin anew with the shortest.
+const FLAPS_FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(24);
+
+impl Flaps {
+    fn relapsed(&mut self, now: Timestamp) {
+        let Some(recovered_at) = self.recovered_at.take() else { return };
+        self.count = if now.duration_since(recovered_at) < FLAPS_FORGOTTEN_AFTER {
+            self.count.saturating_add(1)
+        } else {
+            0
+        };
+    }
 }
 
 /// Something to know about a node.
@@ -472,3 +509,9 @@ pub struct Registration {
     /// The pool.
     pub pool: Option<String>,
 }
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+#[cfg(test)]
+mod tests;
