@@ -3,6 +3,8 @@
 //! A watch reconnects by itself and goes on where it was; everything else is one request, and is not
 //! repeated: whether a request may be repeated is for the caller to know.
 
+mod node;
+
 use crate::audit::{AuditList, AuditVerification, Catalog, ServiceInfo};
 use crate::error::Problem;
 use crate::resource::{
@@ -244,17 +246,7 @@ impl Client {
         query: &[(&str, &str)],
         after: Option<u64>,
     ) -> Watch {
-        let mut query: Vec<(String, String)> =
-            query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        query.push(("watch".to_owned(), "true".to_owned()));
-        Watch {
-            client: self.clone(),
-            path: id.map_or_else(|| of.path(), |id| of.item(id)),
-            query,
-            after,
-            stream: None,
-            failures: 0,
-        }
+        self.follow(id.map_or_else(|| of.path(), |id| of.item(id)), query, after)
     }
 
     /// Any request, for what has no method here: `path` begins with a slash.
@@ -273,6 +265,13 @@ impl Client {
             return Ok(Value::Null);
         }
         read(answer).await
+    }
+
+    fn follow(&self, path: String, query: &[(&str, &str)], after: Option<u64>) -> Watch {
+        let mut query: Vec<(String, String)> =
+            query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        query.push(("watch".to_owned(), "true".to_owned()));
+        Watch { client: self.clone(), path, query, after, stream: None, failures: 0 }
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
