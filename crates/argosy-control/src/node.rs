@@ -8,7 +8,7 @@ use argosy_core::access::Caller;
 use argosy_core::health::{HealthReport, HealthState};
 use argosy_core::ledger::What;
 use argosy_core::node::{Node, NodeId, NodeStatus, Registration};
-use argosy_core::search::Filter;
+use argosy_core::search::{Filter, Order};
 use argosy_core::why::{Noted, Why};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
@@ -73,7 +73,9 @@ pub struct HealthAnswer {
 #[derive(Clone, Debug)]
 pub struct NodeQuery {
     /// Only those that match.
-    pub filter: Filter,
+    pub filter: Filter<Node>,
+    /// In this order.
+    pub order: Order<Node>,
     /// How many to leave out.
     pub skip: usize,
     /// How many at most.
@@ -83,7 +85,7 @@ pub struct NodeQuery {
 /// A page of nodes.
 #[derive(Clone, Debug)]
 pub struct NodePage {
-    /// The nodes, by id.
+    /// The nodes, in order.
     pub nodes: Vec<(Stored<Node>, Live)>,
     /// How many match in all.
     pub total: usize,

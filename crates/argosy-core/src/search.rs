@@ -1,4 +1,5 @@
-//! The search language: text to a tree, and whether a resource matches it.
+//! The search language: text to a tree, and whether something matches it: a resource, a node, a
+//! finding. They differ in their fields and in nothing else.
 //!
 //! The user's text is parsed alone and becomes a tree; scope (kind, owner, tenant) and the other
 //! filters are further trees, joined by `and`. No text is ever pasted into other text.
@@ -19,29 +20,37 @@
 //! What a newcomer gets wrong: a test of something that is not there does not match, even with `!=`
 //! or `not in`; only `is null` and a `not` before the whole test do. The same holds for values of
 //! another type, so no stored document can make a search fail. Compared with a number, text counts
-//! as the number it reads as.
+//! as the number it reads as. Where a node has several (GPUs, findings), a test holds if it holds for
+//! any of them: `not xid = 79` and `xid != 79` are not the same.
 
 mod field;
+mod finding;
 mod lex;
 mod like;
+mod node;
 mod order;
 mod parse;
+mod resource;
+mod value;
 
-use self::field::{Field, Found, Scalar};
+use self::field::{FieldOf, ItemOf};
 use self::like::Like;
+use self::resource::Field;
+use self::value::{Buffer, Found, Scalar};
 use crate::label::{Labels, is_key, is_value};
 use crate::resource::Resource;
 use crate::status::Phase;
 use std::cmp::Ordering;
 use std::fmt;
 
+pub use self::field::Searchable;
 pub use self::order::Order;
 
 /// A parsed filter.
 ///
 /// Printed, it is a text that parses to the same filter; the one that matches everything is empty.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Filter(Tree);
+pub struct Filter<T: Searchable = Resource>(Tree<T::Field>);
 
 /// Why a text is not a search, with the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,17 +64,17 @@ pub struct SearchError {
 
 /// `All` and `Any` never hold one of their own kind, nor fewer than two terms.
 #[derive(Clone, Debug, PartialEq)]
-enum Tree {
+enum Tree<F> {
     Everything,
-    All(Vec<Tree>),
-    Any(Vec<Tree>),
-    Not(Box<Tree>),
-    Test(Test),
+    All(Vec<Tree<F>>),
+    Any(Vec<Tree<F>>),
+    Not(Box<Tree<F>>),
+    Test(Test<F>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Test {
-    field: Field,
+struct Test<F> {
+    field: F,
     negated: bool,
     check: Check,
 }
@@ -89,16 +98,18 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-impl Filter {
+/// The deepest nesting: parentheses and `not`s around each other. The parser and the evaluation go
+/// down one call a level.
+const DEPTH_MAX: usize = 16;
+
+/// The most tests in one search, each value of a list counted: each may be asked of everything there
+/// is.
+const TERMS_MAX: usize = 256;
+
+impl<T: Searchable> Filter<T> {
     /// The longest search text, in bytes: room for every filter a person or a sentinel writes, and
     /// short enough that reading it costs nothing.
     pub const LEN_MAX: usize = 4096;
-    /// The deepest nesting: parentheses and `not`s around each other. The parser and the evaluation
-    /// go down one call a level.
-    pub const DEPTH_MAX: usize = 16;
-    /// The most tests in one search, each value of a list counted: each may be asked of every
-    /// resource.
-    pub const TERMS_MAX: usize = 256;
 
     /// Matches everything.
     pub fn everything() -> Self {
@@ -120,15 +131,82 @@ impl Filter {
                 ),
             });
         }
-        parse::parse(text).map(Self)
+        parse::parse::<T>(text).map(Self)
     }
 
     /// Both must hold.
     #[must_use]
-    pub fn and(self, other: Filter) -> Self {
+    pub fn and(self, other: Filter<T>) -> Self {
         Self(Tree::all(vec![self.0, other.0]))
     }
 
+    /// The field of this name is this text. A field nobody knows matches nothing.
+    pub fn equals(name: &str, text: &str) -> Self {
+        match T::Field::named(name) {
+            Some(field) => Self::equal(field, text),
+            None => Self(Tree::Not(Box::new(Tree::Everything))),
+        }
+    }
+
+    /// The label has this value.
+    pub fn label(key: &str, value: &str) -> Self {
+        Self::equal(T::Field::of_label(key), value)
+    }
+
+    /// Reads the `labels=k:v,k:v` form.
+    ///
+    /// # Errors
+    /// The sentence `Invalid label filter format. Expected format: key:value`, or that nothing has so
+    /// many labels.
+    pub fn labels(text: &str) -> Result<Self, SearchError> {
+        let mut terms = Vec::new();
+        let mut at = 1;
+        for pair in text.split(',') {
+            let error = |message: String| Err(SearchError { at, message });
+            if terms.len() == Labels::COUNT_MAX {
+                return error(format!("more labels than the {} one may have", Labels::COUNT_MAX));
+            }
+            match pair.trim().split_once(':') {
+                Some((key, value)) if is_key(key) && is_value(value) => {
+                    terms.push(Self::label(key, value).0);
+                }
+                Some(_) | None => {
+                    let message = "Invalid label filter format. Expected format: key:value";
+                    return error(message.to_owned());
+                }
+            }
+            at += pair.chars().count() + 1;
+        }
+        Ok(Self(Tree::all(terms)))
+    }
+
+    /// Labels an item must have for the filter to match, as far as the tree says so plainly: lets a
+    /// list start from an index.
+    pub fn required_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let terms = match &self.0 {
+            Tree::All(terms) => terms.as_slice(),
+            plain @ (Tree::Everything | Tree::Any(_) | Tree::Not(_) | Tree::Test(_)) => {
+                std::slice::from_ref(plain)
+            }
+        };
+        terms.iter().filter_map(Tree::label)
+    }
+
+    /// Whether an item matches.
+    pub fn matches(&self, item: T::Item<'_>) -> bool {
+        self.0.matches(item)
+    }
+
+    fn equal(field: T::Field, text: &str) -> Self {
+        Self::test(field, Check::Compare(Comparison::Equal, Scalar::Text(text.to_owned())))
+    }
+
+    fn test(field: T::Field, check: Check) -> Self {
+        Self(Tree::Test(Test { field, negated: false, check }))
+    }
+}
+
+impl Filter {
     /// The phase is one of these.
     pub fn phase_in(phases: &[Phase]) -> Self {
         let phases = phases.iter().map(|phase| Scalar::Text(phase.as_str().to_owned())).collect();
@@ -153,68 +231,11 @@ impl Filter {
             Self::test(Field::Name, Check::Like(Like::containing(text)))
         }
     }
-
-    /// The label has this value.
-    pub fn label(key: &str, value: &str) -> Self {
-        Self::equal(Field::Label(key.to_owned()), value)
-    }
-
-    /// Reads the `labels=k:v,k:v` form.
-    ///
-    /// # Errors
-    /// The sentence `Invalid label filter format. Expected format: key:value`, or that no resource
-    /// has so many labels.
-    pub fn labels(text: &str) -> Result<Self, SearchError> {
-        let mut terms = Vec::new();
-        let mut at = 1;
-        for pair in text.split(',') {
-            let error = |message: String| Err(SearchError { at, message });
-            if terms.len() == Labels::COUNT_MAX {
-                return error(format!("more labels than the {} one may have", Labels::COUNT_MAX));
-            }
-            match pair.trim().split_once(':') {
-                Some((key, value)) if is_key(key) && is_value(value) => {
-                    terms.push(Self::label(key, value).0);
-                }
-                Some(_) | None => {
-                    let message = "Invalid label filter format. Expected format: key:value";
-                    return error(message.to_owned());
-                }
-            }
-            at += pair.chars().count() + 1;
-        }
-        Ok(Self(Tree::all(terms)))
-    }
-
-    /// Labels the resource must have for the filter to match, as far as the tree says so plainly:
-    /// lets a list start from an index.
-    pub fn required_labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        let terms = match &self.0 {
-            Tree::All(terms) => terms.as_slice(),
-            plain @ (Tree::Everything | Tree::Any(_) | Tree::Not(_) | Tree::Test(_)) => {
-                std::slice::from_ref(plain)
-            }
-        };
-        terms.iter().filter_map(Tree::label)
-    }
-
-    /// Whether a resource matches.
-    pub fn matches(&self, resource: &Resource) -> bool {
-        self.0.matches(resource)
-    }
-
-    fn equal(field: Field, text: &str) -> Self {
-        Self::test(field, Check::Compare(Comparison::Equal, Scalar::Text(text.to_owned())))
-    }
-
-    fn test(field: Field, check: Check) -> Self {
-        Self(Tree::Test(Test { field, negated: false, check }))
-    }
 }
 
-impl Tree {
+impl<F> Tree<F> {
     /// All of these, without needless nesting.
-    fn all(terms: Vec<Tree>) -> Tree {
+    fn all(terms: Vec<Tree<F>>) -> Tree<F> {
         let mut flat = Vec::with_capacity(terms.len());
         for term in terms {
             match term {
@@ -227,7 +248,7 @@ impl Tree {
     }
 
     /// Any of these, without needless nesting; there is at least one.
-    fn any(terms: Vec<Tree>) -> Tree {
+    fn any(terms: Vec<Tree<F>>) -> Tree<F> {
         let mut flat = Vec::with_capacity(terms.len());
         for term in terms {
             match term {
@@ -239,39 +260,45 @@ impl Tree {
         }
         if flat.len() <= 1 { flat.pop().unwrap_or(Tree::Everything) } else { Tree::Any(flat) }
     }
+}
 
+impl<F: FieldOf> Tree<F> {
     /// The label this term asks for, if that is all it does.
     fn label(&self) -> Option<(&str, &str)> {
         if let Tree::Test(Test {
-            field: Field::Label(key),
+            field,
             negated: false,
             check: Check::Compare(Comparison::Equal, Scalar::Text(value)),
         }) = self
         {
-            Some((key, value))
+            Some((field.label()?, value))
         } else {
             None
         }
     }
 
-    fn matches(&self, resource: &Resource) -> bool {
+    fn matches(&self, item: ItemOf<'_, F>) -> bool {
         match self {
             Tree::Everything => true,
-            Tree::All(terms) => terms.iter().all(|term| term.matches(resource)),
-            Tree::Any(terms) => terms.iter().any(|term| term.matches(resource)),
-            Tree::Not(term) => !term.matches(resource),
-            Tree::Test(test) => test.matches(resource),
+            Tree::All(terms) => terms.iter().all(|term| term.matches(item)),
+            Tree::Any(terms) => terms.iter().any(|term| term.matches(item)),
+            Tree::Not(term) => !term.matches(item),
+            Tree::Test(test) => {
+                let mut buffer = Buffer::new();
+                test.holds(test.field.find(item, &mut buffer).as_ref())
+            }
         }
     }
 }
 
-impl Test {
-    fn matches(&self, resource: &Resource) -> bool {
-        let mut buffer = field::Buffer::new();
-        let found = self.field.find(resource, &mut buffer);
-        let holds = match (&self.check, &found) {
+impl<F> Test<F> {
+    fn holds(&self, found: Option<&Found<'_>>) -> bool {
+        let holds = match (&self.check, found) {
             (Check::Null, found) => Some(found.is_none()),
             (_, None) => None,
+            (_, Some(Found::Several(found))) => {
+                return found.iter().any(|found| self.holds(Some(found)));
+            }
             (Check::Compare(comparison, value), Some(found)) => {
                 found.compare(value).map(|ordering| comparison.holds(ordering))
             }
@@ -317,13 +344,13 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Filter {
+impl<T: Searchable> fmt::Display for Filter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl fmt::Display for Tree {
+impl<F: fmt::Display> fmt::Display for Tree<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tree::Everything => Ok(()),
@@ -341,7 +368,7 @@ impl fmt::Display for Tree {
     }
 }
 
-impl fmt::Display for Test {
+impl<F: fmt::Display> fmt::Display for Test<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Test { field, negated, check } = self;
         let not = if *negated { "not " } else { "" };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn page(world: &World, filter: Filter, page: usize, size: usize) -> Page {
-    let order = Order::newest_first();
+    let order = Order::default();
     let list = List { kind: Kind::Cluster, cluster: None, filter, order, page, size };
     world.control.resources.list(&user(), &list).unwrap()
 }
@@ -69,9 +69,10 @@ fn a_label_index_and_a_scan_give_the_same_answer() {
                     }
                 }
                 for value in ["v0", "v1", "v2"] {
-                    let plain = Filter::label("tier", value);
+                    let plain: Filter = Filter::label("tier", value);
                     prop_assert_eq!(plain.required_labels().next(), Some(("tier", value)));
-                    let hidden = Filter::parse(&format!("not labels.tier != '{value}'")).unwrap();
+                    let hidden = format!("not labels.tier != '{value}'");
+                    let hidden: Filter = Filter::parse(&hidden).unwrap();
                     prop_assert_eq!(hidden.required_labels().next(), None);
                     let by_index = page(&world, plain, 1, 100);
                     let all = page(&world, Filter::everything(), 1, 100);

@@ -1,6 +1,6 @@
 //! Patterns with `%` and `_`.
 
-use super::field::write_quoted;
+use super::value::write_quoted;
 use std::fmt;
 
 /// A pattern, ready to be matched.

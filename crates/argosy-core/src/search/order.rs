@@ -1,65 +1,45 @@
 //! The order of a list.
 
 use super::SearchError;
-use super::field::{Buffer, Field};
+use super::field::{FieldOf, Searchable};
+use super::value::Buffer;
 use crate::field::quotable;
 use crate::nearest::nearest;
 use crate::resource::Resource;
 use std::cmp::Ordering;
 
-/// The order of a list: fields and directions, with the id as the last word, so that two resources
-/// are never equal and pages never overlap.
+/// The order of a list: fields and directions, with the id as the last word, so that two items are
+/// never equal and pages never overlap.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
-    keys: Vec<Key>,
+pub struct Order<T: Searchable = Resource> {
+    /// Each with whether the largest comes first.
+    keys: Vec<(T::Field, bool)>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Key {
-    field: Field,
-    descending: bool,
+/// As lists are that nobody ordered: resources newest first, nodes by id, findings worst first.
+impl<T: Searchable> Default for Order<T> {
+    fn default() -> Self {
+        Self { keys: T::usual_order() }
+    }
 }
 
-/// What one can sort by.
-const FIELDS: [&str; 14] = [
-    "id",
-    "kind",
-    "name",
-    "generation",
-    "created_time",
-    "created_at",
-    "updated_time",
-    "updated_at",
-    "deleted_time",
-    "created_by",
-    "updated_by",
-    "phase",
-    "provider",
-    "region",
-];
-
-impl Order {
-    /// The most fields of one order; there are not many more to tell resources apart by.
+impl<T: Searchable> Order<T> {
+    /// The most fields of one order; there are not many more to tell items apart by.
     pub const KEYS_MAX: usize = 8;
 
-    /// `created_time desc`.
-    pub fn newest_first() -> Self {
-        Self { keys: vec![Key { field: Field::CreatedTime, descending: true }] }
-    }
-
-    /// Reads `name asc,created_time desc`; `asc` may be left out, and a blank text is newest first.
+    /// Reads `name asc,created_time desc`; `asc` may be left out, and a blank text is the usual order.
     ///
     /// # Errors
     /// Names a field nobody can sort by, with those one can.
     pub fn parse(text: &str) -> Result<Self, SearchError> {
         if text.trim().is_empty() {
-            return Ok(Self::newest_first());
+            return Ok(Self::default());
         }
         let mut keys = Vec::new();
         let mut at = 1;
         for item in text.split(',') {
             let error = |message| Err(SearchError { at, message });
-            match parse_key(item) {
+            match parse_key::<T>(item) {
                 Ok(_) if keys.len() == Self::KEYS_MAX => {
                     return error(format!("at most {} fields can be sorted by", Self::KEYS_MAX));
                 }
@@ -71,9 +51,9 @@ impl Order {
         Ok(Self { keys })
     }
 
-    /// Compares two resources. What a resource does not have comes last, in both directions.
-    pub fn compare(&self, a: &Resource, b: &Resource) -> Ordering {
-        for Key { field, descending } in &self.keys {
+    /// Compares two items. What an item does not have comes last, in both directions.
+    pub fn compare(&self, a: T::Item<'_>, b: T::Item<'_>) -> Ordering {
+        for (field, descending) in &self.keys {
             let (mut room_a, mut room_b) = (Buffer::new(), Buffer::new());
             let ordering = match (field.find(a, &mut room_a), field.find(b, &mut room_b)) {
                 (Some(a), Some(b)) if *descending => b.order(&a),
@@ -84,11 +64,11 @@ impl Order {
                 return ordering;
             }
         }
-        a.id.cmp(&b.id)
+        T::tie(a, b)
     }
 }
 
-fn parse_key(item: &str) -> Result<Key, String> {
+fn parse_key<T: Searchable>(item: &str) -> Result<(T::Field, bool), String> {
     let mut words = item.split_whitespace();
     let name = words.next().unwrap_or_default();
     let descending = match words.next() {
@@ -102,13 +82,14 @@ fn parse_key(item: &str) -> Result<Key, String> {
     if let Some(word) = words.next() {
         return Err(format!("expected `,`, found `{}`", quotable(word)));
     }
-    match Field::named(name).filter(|_| FIELDS.contains(&name)) {
-        Some(field) => Ok(Key { field, descending }),
+    let fields = T::Field::SORTABLE;
+    match T::Field::named(name).filter(|_| fields.contains(&name)) {
+        Some(field) => Ok((field, descending)),
         None => {
-            let hint = nearest(name, FIELDS)
+            let hint = nearest(name, fields.iter().copied())
                 .map(|meant| format!(" Did you mean `{meant}`?"))
                 .unwrap_or_default();
-            let known = FIELDS.join(", ");
+            let known = fields.join(", ");
             Err(format!("Cannot sort by `{}`.{hint} One can sort by {known}", quotable(name)))
         }
     }

@@ -1,17 +1,20 @@
 //! From tokens to a tree, by recursive descent.
 
-use super::field::{Field, Scalar, Type, tri_word};
+use super::field::{FieldOf, Searchable};
 use super::lex::{Keyword, Spanned, Token, tokens};
 use super::like::Like;
-use super::{Check, Comparison, Filter, SearchError, Test, Tree};
+use super::resource::tri_word;
+use super::value::{Scalar, Type};
+use super::{Check, Comparison, DEPTH_MAX, SearchError, TERMS_MAX, Test, Tree};
 use crate::adapter::Tri;
 use crate::field::quotable;
-use crate::status::Phase;
 use jiff::Timestamp;
+use std::marker::PhantomData;
 
 /// Reads a search text of any length.
-pub(super) fn parse(text: &str) -> Result<Tree, SearchError> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, terms: 0 };
+pub(super) fn parse<T: Searchable>(text: &str) -> Result<Tree<T::Field>, SearchError> {
+    let tokens = tokens(text)?;
+    let mut parser: Parser<T> = Parser { tokens, next: 0, depth: 0, terms: 0, of: PhantomData };
     if parser.peek() == &Token::End {
         return Ok(Tree::Everything);
     }
@@ -23,16 +26,17 @@ pub(super) fn parse(text: &str) -> Result<Tree, SearchError> {
     }
 }
 
-struct Parser {
+struct Parser<T> {
     /// The last one is `End`.
     tokens: Vec<Spanned>,
     next: usize,
     depth: usize,
     terms: usize,
+    of: PhantomData<T>,
 }
 
-impl Parser {
-    fn any(&mut self) -> Result<Tree, SearchError> {
+impl<T: Searchable> Parser<T> {
+    fn any(&mut self) -> Result<Tree<T::Field>, SearchError> {
         let mut terms = vec![self.all()?];
         while self.take_keyword(Keyword::Or) {
             terms.push(self.all()?);
@@ -40,7 +44,7 @@ impl Parser {
         Ok(Tree::any(terms))
     }
 
-    fn all(&mut self) -> Result<Tree, SearchError> {
+    fn all(&mut self) -> Result<Tree<T::Field>, SearchError> {
         let mut terms = vec![self.term()?];
         while self.take_keyword(Keyword::And) {
             terms.push(self.term()?);
@@ -48,7 +52,7 @@ impl Parser {
         Ok(Tree::all(terms))
     }
 
-    fn term(&mut self) -> Result<Tree, SearchError> {
+    fn term(&mut self) -> Result<Tree<T::Field>, SearchError> {
         let at = self.at();
         if self.take_keyword(Keyword::Not) {
             return self.deeper(at, |parser| parser.term().map(|term| Tree::Not(Box::new(term))));
@@ -67,10 +71,10 @@ impl Parser {
     fn deeper(
         &mut self,
         at: usize,
-        read: impl FnOnce(&mut Self) -> Result<Tree, SearchError>,
-    ) -> Result<Tree, SearchError> {
-        if self.depth == Filter::DEPTH_MAX {
-            let message = format!("nested deeper than {} levels", Filter::DEPTH_MAX);
+        read: impl FnOnce(&mut Self) -> Result<Tree<T::Field>, SearchError>,
+    ) -> Result<Tree<T::Field>, SearchError> {
+        if self.depth == DEPTH_MAX {
+            let message = format!("nested deeper than {} levels", DEPTH_MAX);
             return Err(SearchError { at, message });
         }
         self.depth += 1;
@@ -79,12 +83,12 @@ impl Parser {
         Ok(tree)
     }
 
-    fn test(&mut self) -> Result<Test, SearchError> {
+    fn test(&mut self) -> Result<Test<T::Field>, SearchError> {
         let at = self.at();
         let Token::Word(name) = self.peek() else {
             return Err(self.expected("a field, `not` or `(`"));
         };
-        let field = Field::parse(name).map_err(|message| SearchError { at, message })?;
+        let field = T::Field::parse(name).map_err(|message| SearchError { at, message })?;
         self.advance();
         if let Some(comparison) = self.comparison() {
             self.advance();
@@ -130,7 +134,7 @@ impl Parser {
         }
     }
 
-    fn list(&mut self, field: &Field) -> Result<Check, SearchError> {
+    fn list(&mut self, field: &T::Field) -> Result<Check, SearchError> {
         let close = if self.take_symbol("(") {
             ")"
         } else if self.take_symbol("[") {
@@ -146,7 +150,7 @@ impl Parser {
         Ok(Check::In(values))
     }
 
-    fn like(&mut self, field: &Field, fold: bool) -> Result<Check, SearchError> {
+    fn like(&mut self, field: &T::Field, fold: bool) -> Result<Check, SearchError> {
         let at = self.at();
         if let kind @ (Type::Number | Type::Time) = field.type_of() {
             let kind = if kind == Type::Number { "a number" } else { "a time" };
@@ -170,7 +174,7 @@ impl Parser {
     }
 
     /// Reads a value of the type the field has.
-    fn value(&mut self, field: &Field) -> Result<Scalar, SearchError> {
+    fn value(&mut self, field: &T::Field) -> Result<Scalar, SearchError> {
         let at = self.at();
         let scalar = match (field.type_of(), self.peek()) {
             (Type::Any, Token::Text(text) | Token::Date(text)) => Scalar::Text(text.clone()),
@@ -181,9 +185,9 @@ impl Parser {
                 Some(time) => Scalar::Time(time),
                 None => return Err(self.expected(WANT_TIME)),
             },
-            (Type::Phase, Token::Text(text)) => match read_phase(text) {
-                Some(phase) => Scalar::Text(phase.as_str().to_owned()),
-                None => return Err(SearchError { at, message: bad_phase(text) }),
+            (Type::Word(words), Token::Text(text)) => match words.read(text) {
+                Ok(word) => Scalar::Text(word.to_owned()),
+                Err(message) => return Err(SearchError { at, message }),
             },
             (Type::Tri, Token::Keyword(Keyword::True)) => tri(Tri::True),
             (Type::Tri, Token::Keyword(Keyword::False)) => tri(Tri::False),
@@ -200,7 +204,11 @@ impl Parser {
                 return Err(self.expected(&format!("a number, because {field} is one")));
             }
             (Type::Time, _) => return Err(self.expected(WANT_TIME)),
-            (Type::Phase, _) => return Err(self.expected("a phase, like 'Ready'")),
+            (Type::Word(words), _) => {
+                let example = words.all.get(1).copied().unwrap_or_default();
+                let what = format!("a {} in quotes, like '{example}'", words.noun);
+                return Err(self.expected(&what));
+            }
             (Type::Tri, _) => return Err(self.expected(WANT_TRI)),
         };
         self.advance();
@@ -210,8 +218,8 @@ impl Parser {
 
     fn count_term(&mut self, at: usize) -> Result<(), SearchError> {
         self.terms += 1;
-        if Filter::TERMS_MAX < self.terms {
-            let message = format!("more than {} tests and values", Filter::TERMS_MAX);
+        if TERMS_MAX < self.terms {
+            let message = format!("more than {} tests and values", TERMS_MAX);
             return Err(SearchError { at, message });
         }
         Ok(())
@@ -265,17 +273,6 @@ const WANT_TRI: &str = "'True', 'False' or 'Unknown'";
 /// RFC 3339, or a date: its first instant in UTC.
 fn read_time(text: &str) -> Option<Timestamp> {
     text.parse().or_else(|_| format!("{text}T00:00:00Z").parse()).ok()
-}
-
-/// The phase with this name; `NotReady` is an old spelling.
-fn read_phase(text: &str) -> Option<Phase> {
-    let text = if text == "NotReady" { Phase::NotReady.as_str() } else { text };
-    Phase::ALL.into_iter().find(|phase| phase.as_str() == text)
-}
-
-fn bad_phase(text: &str) -> String {
-    let supported = Phase::ALL.map(Phase::as_str).join(", ");
-    format!("Invalid phase value '{}'. Supported values: {supported}", quotable(text))
 }
 
 fn read_tri(text: &str) -> Option<Tri> {

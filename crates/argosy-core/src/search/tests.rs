@@ -2,6 +2,9 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+type Filter = super::Filter<Resource>;
+type Order = super::Order<Resource>;
+
 /// A cluster whose every field has something in it.
 fn cluster() -> Resource {
     let at = "2026-03-01T12:00:00Z";
@@ -473,7 +476,7 @@ fn lists_are_ordered_by_fields_and_then_by_id() {
     row("phase", "cluster other pool");
     row("updated_at desc", "cluster other pool");
     row("kind desc", "pool cluster other");
-    assert_eq!(Order::parse("  ").unwrap(), Order::newest_first());
+    assert_eq!(Order::parse("  ").unwrap(), Order::default());
 }
 
 #[test]
@@ -596,15 +599,15 @@ proptest! {
 
     #[test]
     fn a_printed_search_reads_the_same(text in search_text()) {
-        let tree = parse::parse(&text).unwrap();
-        prop_assert_eq!(parse::parse(&tree.to_string()), Ok(tree));
+        let tree = parse::parse::<Resource>(&text).unwrap();
+        prop_assert_eq!(parse::parse::<Resource>(&tree.to_string()), Ok(tree));
     }
 
     #[test]
     fn not_not_is_nothing(text in search_text()) {
-        let plain = parse::parse(&text).unwrap();
-        let twice = parse::parse(&format!("not not ({text})")).unwrap();
-        let once = parse::parse(&format!("not ({text})")).unwrap();
+        let plain = parse::parse::<Resource>(&text).unwrap();
+        let twice = parse::parse::<Resource>(&format!("not not ({text})")).unwrap();
+        let once = parse::parse::<Resource>(&format!("not ({text})")).unwrap();
         for resource in [cluster(), pool()] {
             prop_assert_eq!(plain.matches(&resource), twice.matches(&resource));
             prop_assert_ne!(plain.matches(&resource), once.matches(&resource));

@@ -284,7 +284,7 @@ fn order(query: &Query) -> Result<Order, Fault> {
     let keys: Vec<&str> = query.all("order").collect();
     let field = query.text("orderBy");
     let text = match (field, keys.as_slice()) {
-        (None, []) => return Ok(Order::newest_first()),
+        (None, []) => return Ok(Order::default()),
         (_, [direction @ ("asc" | "desc")]) => {
             format!("{} {direction}", field.unwrap_or("created_time"))
         }
