@@ -1,5 +1,6 @@
 //! The messages and services of the node plane, made from `proto/` when the crate is built.
 
+pub use buffa_types::google::protobuf::{Timestamp, TimestampView};
 pub use generated::argosy::v1 as node;
 pub use generated::navarch;
 

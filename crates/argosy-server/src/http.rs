@@ -24,6 +24,7 @@ use crate::convert::member;
 use crate::metrics::operations_router;
 use crate::problem::{Fault, internal};
 use crate::profile::Profile;
+use crate::rpc::{Door, Rpc};
 use argosy_api::error;
 use argosy_api::route::{Access, Operation, ROUTES, Route, Scope};
 use argosy_control::failpoint;
@@ -81,10 +82,11 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
             server.shutdown.clone(),
         ))
         .fallback(any(no_endpoint).with_state(server.clone()))
-        .layer(from_fn_with_state(server, enter))
+        .layer(from_fn_with_state(server.clone(), enter))
         .layer(CompressionLayer::new());
     // Around the router, because a path is changed before it is matched.
-    Router::new().fallback_service(inner.map_request(without_trailing_slash))
+    let rest = inner.map_request(without_trailing_slash as fn(Request) -> Request);
+    Router::new().fallback_service(Door { rpc: Rpc::new(server), rest })
 }
 
 /// `/clusters/` means `/clusters`.

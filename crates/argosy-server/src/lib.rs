@@ -21,6 +21,8 @@ mod http;
 
 mod stream;
 
+mod rpc;
+
 use argosy_control::Control;
 use axum::Router;
 use std::sync::Arc;

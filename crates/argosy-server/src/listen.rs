@@ -92,7 +92,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const SEND_BUFFER_MAX: usize = 64 * 1024;
 
 /// How often a quiet HTTP/2 connection is asked whether it is still there, and how long it may take to say so.
-const PING_EVERY: Duration = Duration::from_secs(30);
+///
+/// A node that vanished without a word holds its stream for twice this; and middle boxes forget what is
+/// quiet for longer.
+const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// How many HTTP/2 requests may be taken back before they were begun, or be reset by us, before the
 /// connection is closed (rapid reset).

@@ -22,6 +22,7 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// The content type of what `Metrics::render` gives.
@@ -35,6 +36,10 @@ const ROUTES_MAX: usize = 200;
 /// Where the buckets of request durations end, in seconds: those that clients of this name know.
 const DURATIONS_S: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
+/// The same for calls of nodes, which touch memory only.
+const CALL_DURATIONS_S: [f64; 10] =
+    [0.000_05, 0.000_1, 0.000_25, 0.001, 0.005, 0.01, 0.05, 0.1, 1.0, 10.0];
+
 /// The numbers of this process. Clones count together.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -44,6 +49,9 @@ struct Inner {
     requests: Family<Request, Counter>,
     durations: Family<Request, Histogram, fn() -> Histogram>,
     routes: RwLock<HashSet<Arc<str>>>,
+    calls: Family<Call, Counter>,
+    call_durations: Family<Procedure, Histogram, fn() -> Histogram>,
+    attached: Gauge,
     watchers: Gauge,
     connections: Gauge,
 }
@@ -53,6 +61,17 @@ struct Request {
     method: &'static str,
     path: Arc<str>,
     code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Call {
+    procedure: &'static str,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Procedure {
+    procedure: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -93,6 +112,21 @@ impl Metrics {
         let build =
             Info::new(vec![("component", "argosy".to_owned()), ("version", version.to_owned())]);
         registry.register("hyperfleet_api_build", "What is running", build);
+        let calls = Family::default();
+        registry.register(
+            "argosy_rpc_calls",
+            "Calls answered, by the status of REST",
+            calls.clone(),
+        );
+        let call_durations: Family<Procedure, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(CALL_DURATIONS_S));
+        registry.register(
+            "argosy_rpc_call_duration_seconds",
+            "Time from the head of a call to the head of its answer",
+            call_durations.clone(),
+        );
+        let attached = Gauge::default();
+        registry.register("argosy_attached", "Streams of nodes that are open", attached.clone());
         let watchers = Gauge::default();
         registry.register("argosy_watchers", "Watches that are open", watchers.clone());
         let connections = Gauge::default();
@@ -101,7 +135,17 @@ impl Metrics {
         start.set(started.as_second());
         registry.register("process_start_time_seconds", "When the process started", start);
         let routes = RwLock::default();
-        Self(Arc::new(Inner { registry, requests, durations, routes, watchers, connections }))
+        Self(Arc::new(Inner {
+            registry,
+            requests,
+            durations,
+            routes,
+            calls,
+            call_durations,
+            attached,
+            watchers,
+            connections,
+        }))
     }
 
     /// Counts one request. `route` is the pattern (`/clusters/{id}`), never the path.
@@ -109,6 +153,18 @@ impl Metrics {
         let labels = Request { method: known(method), path: self.route(route), code: status };
         self.0.requests.get_or_create(&labels).inc();
         self.0.durations.get_or_create(&labels).observe(seconds);
+    }
+
+    /// Counts one call. `procedure` is from the service's description, never from the path.
+    pub(crate) fn call(&self, procedure: &'static str, code: u16, took: Duration) {
+        self.0.calls.get_or_create(&Call { procedure, code }).inc();
+        let durations = self.0.call_durations.get_or_create(&Procedure { procedure });
+        durations.observe(took.as_secs_f64());
+    }
+
+    /// Counts one stream of a node for as long as the answer is kept.
+    pub(crate) fn attached(&self) -> Held {
+        Held::new(&self.0.attached)
     }
 
     /// Counts one watch for as long as the answer is kept.

@@ -1,5 +1,7 @@
 //! Whatever goes wrong becomes one error body.
 
+pub(crate) mod rpc;
+
 use crate::auth::AuthError;
 use crate::body::BodyError;
 use argosy_api::error::{self, Code, FieldProblem, Problem};

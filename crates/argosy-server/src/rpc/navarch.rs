@@ -1,0 +1,264 @@
+//! `navarch.ControlPlaneService`, for unmodified daemons and command lines.
+
+use super::caller;
+use super::convert::navarch as convert;
+use crate::Server;
+use crate::problem::rpc::{invalid, node_status, status};
+use argosy_api::rpc::navarch::{
+    ControlPlaneService, GetInstanceRequest, GetInstanceResponse, GetNodeCommandsRequest,
+    GetNodeCommandsResponse, GetNodeRequest, GetNodeResponse, GetNodeResponseView,
+    HeartbeatRequest, HeartbeatResponse, IssueCommandRequest, IssueCommandResponse,
+    ListInstancesRequest, ListInstancesResponse, ListNodesRequest, ListNodesRequestView,
+    ListNodesResponse, ListNodesResponseView, RegisterNodeRequest, RegisterNodeResponse,
+    ReportHealthRequest, ReportHealthResponse,
+};
+use argosy_control::command::{NewCommand, Wire};
+use argosy_control::pulse::Via;
+use argosy_control::{Error, Stored};
+use argosy_core::access::Verb;
+use argosy_core::command::CommandKind;
+use argosy_core::field::{Constraint, FieldError};
+use argosy_core::node::Node;
+use buffa::{MessageFieldView, RepeatedView, ViewEncode};
+use bytes::BytesMut;
+use connectrpc::{
+    ConnectError, PreEncoded, RequestContext, Response, ServiceRequest, ServiceResult,
+};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many nodes of a list are written before others get their turn: about a tenth of a millisecond.
+const LIST_CHUNK: usize = 128;
+
+/// Above this, a list is not compressed, even if the client would take it.
+///
+/// Compression cannot be interrupted: of a fleet of 20,000 it would hold a core for a quarter of a second,
+/// while heartbeats wait. Whoever lists a fleet is near it.
+const COMPRESS_MAX: usize = 1024 * 1024;
+
+/// The service.
+pub(crate) struct Navarch {
+    server: Arc<Server>,
+}
+
+impl Navarch {
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+
+    /// The nodes of a list, each with when it was last heard.
+    fn listed(
+        &self,
+        context: &RequestContext,
+        request: &ListNodesRequestView<'_>,
+    ) -> Result<Vec<Listed>, ConnectError> {
+        let caller = caller(context, Verb::Read)?;
+        let any_status = request.status.to_i32() == 0;
+        let mut listed = Vec::new();
+        let wanted = |asked: &str, is: &str| asked.is_empty() || asked == is;
+        let look = &mut |node: &Stored<Node>, live: &argosy_control::pulse::Live| {
+            let (place, is) = (&node.value.place, convert::status(node.value.status()));
+            if wanted(request.provider, &place.provider)
+                && wanted(request.region, &place.region)
+                && (any_status || request.status == is)
+            {
+                listed.push((Arc::clone(&node.value), live.heard_at));
+            }
+        };
+        self.server.control.nodes.each(caller, look).map_err(status)?;
+        Ok(listed)
+    }
+}
+
+type Listed = (Arc<Node>, Option<Timestamp>);
+
+#[expect(refining_impl_trait, reason = "nobody but the generated dispatcher calls it")]
+impl ControlPlaneService for Navarch {
+    async fn register_node(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, RegisterNodeRequest>,
+    ) -> ServiceResult<RegisterNodeResponse> {
+        let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        let registration = convert::registration(request.view()).map_err(one)?;
+        let registered = self.server.control.nodes.register(&caller, registration).await;
+        let (_, config) = registered.map_err(|error| failed("registration failed", error))?;
+        Response::ok(RegisterNodeResponse {
+            success: true,
+            message: "registration successful".to_owned(),
+            config: Some(convert::config(&config)).into(),
+        })
+    }
+
+    async fn report_health(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, ReportHealthRequest>,
+    ) -> ServiceResult<ReportHealthResponse> {
+        let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        let report = convert::report(request.view()).map_err(one)?;
+        let reported = self.server.control.nodes.report(&caller, request.node_id, report).await;
+        let answer = reported.map_err(node_status)?;
+        Response::ok(ReportHealthResponse {
+            acknowledged: true,
+            node_status: convert::status(answer.status),
+        })
+    }
+
+    async fn send_heartbeat(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, HeartbeatRequest>,
+    ) -> ServiceResult<HeartbeatResponse> {
+        let caller = caller(&context, Verb::Attend)?;
+        let beat = convert::heartbeat(request.view()).map_err(one)?;
+        let nodes = &self.server.control.nodes;
+        nodes.heartbeat(caller, request.node_id, Via::Call, beat).map_err(node_status)?;
+        Response::ok(HeartbeatResponse { acknowledged: true })
+    }
+
+    async fn get_node_commands(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, GetNodeCommandsRequest>,
+    ) -> ServiceResult<GetNodeCommandsResponse> {
+        let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        let commands = &self.server.control.commands;
+        let fetched = commands.fetch(&caller, request.node_id, Wire::Navarch).await;
+        let commands = fetched.map_err(node_status)?;
+        let commands = commands.iter().map(|command| convert::command(command)).collect();
+        Response::ok(GetNodeCommandsResponse { commands })
+    }
+
+    async fn list_nodes(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, ListNodesRequest>,
+    ) -> ServiceResult<PreEncoded<ListNodesResponse>> {
+        let listed = self.listed(&context, request.view())?;
+        let mut bytes = BytesMut::new();
+        for (at, chunk) in listed.chunks(LIST_CHUNK).enumerate() {
+            if at == 1 {
+                // One allocation for the rest, by the size of the first.
+                bytes.reserve(bytes.len() * listed.len().div_ceil(LIST_CHUNK));
+            }
+            let nodes = chunk.iter().map(|(node, heard)| convert::node(node, *heard)).collect();
+            // One message after another is one message with the elements of all.
+            ListNodesResponseView { nodes: RepeatedView::new(nodes) }.encode(&mut bytes);
+            tokio::task::yield_now().await;
+        }
+        let compress = (COMPRESS_MAX < bytes.len()).then_some(false);
+        Ok(Response::new(PreEncoded::from_bytes_unchecked(bytes.freeze())).compress(compress))
+    }
+
+    async fn get_node(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, GetNodeRequest>,
+    ) -> ServiceResult<PreEncoded<GetNodeResponse>> {
+        let caller = caller(&context, Verb::Read)?;
+        required("node_id", request.node_id)?;
+        let found = self.server.control.nodes.get(caller, request.node_id);
+        let (node, live) = found.map_err(status)?;
+        let node = MessageFieldView::some(convert::node(&node.value, live.heard_at));
+        Response::ok(PreEncoded::from_view(&GetNodeResponseView { node }))
+    }
+
+    async fn issue_command(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, IssueCommandRequest>,
+    ) -> ServiceResult<IssueCommandResponse> {
+        let caller = self.server.signed(caller(&context, Verb::Write)?);
+        required("node_id", request.node_id)?;
+        let kind = convert::kind(request.command_type).map_err(one)?;
+        let mut parameters = convert::parameters(request.view()).map_err(one)?;
+        let new = NewCommand {
+            kind,
+            reason: parameters.remove("reason").unwrap_or_default(),
+            drain_for: drain_for(kind, &parameters).map_err(one)?,
+            parameters,
+            idempotency_key: header(&context, "idempotency-key"),
+            if_revision: None,
+            dry_run: false,
+        };
+        let issued = self.server.control.commands.issue(&caller, request.node_id, new).await;
+        let failed = |error| match kind {
+            CommandKind::Cordon => failed("failed to cordon node", error),
+            CommandKind::Uncordon => failed("failed to uncordon node", error),
+            CommandKind::Drain => failed("failed to drain node", error),
+            CommandKind::RunDiagnostic | CommandKind::Terminate => status(error),
+        };
+        let command = issued.map_err(failed)?.value;
+        Response::ok(IssueCommandResponse {
+            command_id: command.id.to_string(),
+            issued_at: Some(convert::stamp(command.issued_at)).into(),
+        })
+    }
+
+    /// There are none: machines are not asked of providers yet.
+    async fn list_instances(
+        &self,
+        context: RequestContext,
+        _: ServiceRequest<'_, ListInstancesRequest>,
+    ) -> ServiceResult<ListInstancesResponse> {
+        caller(&context, Verb::Read)?;
+        Response::ok(ListInstancesResponse::default())
+    }
+
+    async fn get_instance(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, GetInstanceRequest>,
+    ) -> ServiceResult<GetInstanceResponse> {
+        caller(&context, Verb::Read)?;
+        required("instance_id", request.instance_id)?;
+        // What was asked for may be anything, and is repeated only as far as an id could go.
+        let id: String = request.instance_id.chars().take(256).collect();
+        Err(ConnectError::not_found(format!("instance not found: {id}")))
+    }
+}
+
+/// How long a drain may take, by the parameter Navarch's nodes know.
+fn drain_for(
+    kind: CommandKind,
+    parameters: &BTreeMap<String, String>,
+) -> Result<Option<SignedDuration>, FieldError> {
+    let Some(text) = parameters.get("timeout").filter(|_| kind == CommandKind::Drain) else {
+        return Ok(None);
+    };
+    match text.parse::<u32>() {
+        Ok(seconds @ 1..) => Ok(Some(SignedDuration::from_secs(seconds.into()))),
+        Ok(0) | Err(_) => {
+            let message = "parameters.timeout is not a whole number of seconds, at least 1";
+            Err(FieldError::new("parameters.timeout", Constraint::Format, message))
+        }
+    }
+}
+
+fn required(field: &str, value: &str) -> Result<(), ConnectError> {
+    if value.is_empty() {
+        return Err(ConnectError::invalid_argument(format!("{field} is required")));
+    }
+    Ok(())
+}
+
+fn header(context: &RequestContext, name: &str) -> Option<String> {
+    context.header(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// One field that is wrong.
+fn one(error: FieldError) -> ConnectError {
+    invalid(&[error])
+}
+
+/// An error of the store begins with what failed; any other says so itself.
+fn failed(what: &str, error: Error) -> ConnectError {
+    let stored = matches!(error, Error::Store(_) | Error::Invariant(_));
+    let mut error = status(error);
+    if stored && let Some(message) = &mut error.message {
+        *message = format!("{what}: {message}");
+    }
+    error
+}
