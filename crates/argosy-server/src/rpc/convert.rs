@@ -12,7 +12,7 @@ use argosy_api::rpc;
 use argosy_control::pulse::GpuSample;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::health::{MESSAGE_LEN_MAX, METRICS_MAX, Metric};
-use buffa::MessageFieldView;
+use buffa::{EnumValue, Enumeration, MessageFieldView};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
@@ -183,8 +183,10 @@ fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MESSAGE_LEN_MAX)).unwrap_or(text)
 }
 
-/// The value of a wire's number in a list that is in the order of the numbers.
-fn nth<T: Copy>(values: &[T], number: i32) -> Option<T> {
+/// The value of a wire's number in a list that is in the order of the numbers; `None` for one that the
+/// wire does not have.
+fn nth<T: Copy, E: Enumeration>(values: &[T], number: EnumValue<E>) -> Option<T> {
+    let number = number.as_known()?.to_i32();
     usize::try_from(number).ok().and_then(|number| values.get(number)).copied()
 }
 

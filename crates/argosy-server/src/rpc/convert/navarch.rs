@@ -125,7 +125,7 @@ fn result(
     node_time(&result.timestamp, || field("timestamp"))?;
     Ok(CheckResult {
         name: name.to_owned(),
-        state: nth(&HealthState::ALL, result.status.to_i32()).unwrap_or(HealthState::Unknown),
+        state: nth(&HealthState::ALL, result.status).unwrap_or(HealthState::Unknown),
         message: cut(result.message).to_owned(),
         details: words(pairs(&result.details), METRICS_MAX, || field("details"))?,
     })
@@ -143,8 +143,8 @@ fn event((at, event): (usize, &wire::HealthEventView<'_>)) -> Result<Event, Fiel
         gpu_index: event.gpu_index,
         gpu_uuid: word(event.gpu_uuid, || field("gpu_uuid"))?.to_owned(),
         gpu_serial: String::new(),
-        system: nth(System::ALL, event.system.to_i32()).unwrap_or(System::Unknown),
-        event_type: nth(EventType::ALL, event.event_type.to_i32()).unwrap_or(EventType::Unknown),
+        system: nth(System::ALL, event.system).unwrap_or(System::Unknown),
+        event_type: nth(EventType::ALL, event.event_type).unwrap_or(EventType::Unknown),
         metrics: metrics(pairs(&event.metrics), || field("metrics"))?,
         message: cut(event.message).to_owned(),
         raw: String::new(),
@@ -162,17 +162,19 @@ fn pairs<'a>(
 /// What kind of command is asked for.
 pub(crate) fn kind(kind: EnumValue<wire::NodeCommandType>) -> Result<CommandKind, FieldError> {
     let complain = |constraint, message| Err(FieldError::new("command_type", constraint, message));
-    match kind.to_i32() {
-        0 => complain(Constraint::Required, "command_type is required".to_owned()),
-        asked => match nth(&CommandKind::ALL, asked - 1) {
-            Some(kind) => Ok(kind),
-            None => {
-                let known = CommandKind::ALL.map(CommandKind::as_str).join(", ");
-                let message = format!("command_type {asked} is unknown; known are {known}");
-                complain(Constraint::Enum, message)
-            }
-        },
+    let asked = kind.to_i32();
+    if asked == 0 {
+        return complain(Constraint::Required, "command_type is required".to_owned());
     }
+    let known = usize::try_from(asked - 1).ok().and_then(|at| CommandKind::ALL.get(at));
+    known.copied().map_or_else(
+        || {
+            let known = CommandKind::ALL.map(CommandKind::as_str).join(", ");
+            let message = format!("command_type {asked} is unknown; known are {known}");
+            complain(Constraint::Enum, message)
+        },
+        Ok,
+    )
 }
 
 /// How a command is to be carried out.

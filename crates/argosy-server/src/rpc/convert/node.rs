@@ -131,7 +131,7 @@ fn result((at, result): (usize, &wire::CheckResultView<'_>)) -> Result<CheckResu
     node_time(&result.time, || field("time"))?;
     Ok(CheckResult {
         name: name.to_owned(),
-        state: nth(&HealthState::ALL, result.status.to_i32()).unwrap_or(HealthState::Unknown),
+        state: nth(&HealthState::ALL, result.status).unwrap_or(HealthState::Unknown),
         message: cut(result.message).to_owned(),
         details: words(pairs(&result.details), METRICS_MAX, || field("details"))?,
     })
@@ -148,8 +148,8 @@ fn event((at, event): (usize, &wire::HealthEventView<'_>)) -> Result<Event, Fiel
         gpu_index: index.transpose()?.map_or(-1, i32::from),
         gpu_uuid: word(event.gpu_uuid, || field("gpu_uuid"))?.to_owned(),
         gpu_serial: word(event.gpu_serial, || field("gpu_serial"))?.to_owned(),
-        system: nth(System::ALL, event.system.to_i32()).unwrap_or(System::Unknown),
-        event_type: nth(EventType::ALL, event.r#type.to_i32()).unwrap_or(EventType::Unknown),
+        system: nth(System::ALL, event.system).unwrap_or(System::Unknown),
+        event_type: nth(EventType::ALL, event.r#type).unwrap_or(EventType::Unknown),
         metrics: metrics(pairs(&event.metrics), || field("metrics"))?,
         message: cut(event.message).to_owned(),
         raw: cut(event.raw).to_owned(),
