@@ -17,9 +17,10 @@ use argosy_api::rpc::node as wire;
 use argosy_control::Error;
 use argosy_control::command::Wire;
 use argosy_control::node::NodeConfig;
-use argosy_control::pulse::Via;
+use argosy_control::pulse::{self, Via};
 use argosy_core::access::{Caller, Decision, Verb, may};
 use argosy_core::id::CommandId;
+use argosy_core::node::NodeId;
 use axum::http::HeaderMap;
 use connectrpc::{ConnectError, InboundStream, StreamMessage};
 use futures_util::future::BoxFuture;
@@ -66,6 +67,7 @@ pub(super) fn stream(
         checked_at: now,
         requests,
         speaker: Speaker::Nobody,
+        place: None,
         outbox: VecDeque::new(),
         told: VecDeque::new(),
         fetched_at: now,
@@ -89,6 +91,8 @@ struct Attached {
     /// What may happen besides somebody saying something.
     outside: BoxFuture<'static, Outside>,
     speaker: Speaker,
+    /// The node's place on the board, where its stream counts while this is kept.
+    place: Option<pulse::Attached>,
     /// What is to be told next: the answers to one message, or the commands of one fetch.
     outbox: VecDeque<Told>,
     /// The commands that were told on this stream. It loses nothing, so once is enough.
@@ -283,9 +287,9 @@ impl Attached {
         let nodes = &self.server.control.nodes;
         let config = nodes.config(&self.caller, hello.node_id, Via::Stream);
         self.speaker = Speaker::Node(Arc::from(hello.node_id));
-        self.listen();
         match config {
             Ok(config) => {
+                self.settle(hello.node_id);
                 self.config_revision = hello.config_revision;
                 self.welcome(hello.node_id, &config);
                 self.fetch().await;
@@ -309,6 +313,13 @@ impl Attached {
             health: known.map(|node| convert::health(node.health.state)).unwrap_or_default(),
             health_sequence: known.map(|node| node.report_sequence).unwrap_or_default(),
         }));
+    }
+
+    /// The node is known: its stream counts, and hears of commands.
+    fn settle(&mut self, node: &str) {
+        let board = &self.server.control.nodes.board;
+        self.place = NodeId::parse(node).ok().map(|node| board.admit(&node).attach());
+        self.listen();
     }
 
     /// Remembers what the node was told to go by.
@@ -420,6 +431,7 @@ impl Attached {
         let registered = nodes.register(&caller, registration).await;
         let (registered, _) = registered.map_err(node_status)?;
         let config = nodes.config(&self.caller, node, Via::Stream).map_err(node_status)?;
+        self.settle(node);
         self.goes_by(&config);
         self.outbox.push_back(Told::from(registered_as(&registered.value, &config)));
         self.fetch().await;

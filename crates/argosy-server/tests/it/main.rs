@@ -14,3 +14,6 @@ mod watch;
 
 #[cfg(test)]
 mod client;
+
+#[cfg(test)]
+mod rpc;

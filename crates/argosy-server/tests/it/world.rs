@@ -32,6 +32,8 @@ pub(crate) const CLUSTERS: &str = "/api/hyperfleet/v1/clusters";
 /// A server, and what keeps it alive.
 pub(crate) struct World {
     pub(crate) router: Router,
+    pub(crate) control: Control,
+    pub(crate) authenticator: Authenticator,
     pub(crate) stop: watch::Sender<bool>,
     _tasks: Tasks,
 }
@@ -80,6 +82,11 @@ fn tokens() -> Vec<TokenEntry> {
         token("admin", Role::Admin, "one", "alpha", None),
         token("adapter", Role::Adapter, "one", "alpha", Some("validation")),
         token("stranger", Role::Admin, "two", "alpha", None),
+        token("fleet", Role::Node, "one", "alpha", None),
+        TokenEntry {
+            node: Some("gpu-1".to_owned()),
+            ..token("gpu-1", Role::Node, "one", "alpha", None)
+        },
     ]
 }
 
@@ -104,6 +111,10 @@ impl World {
     }
 
     pub(crate) async fn with_profile(profile: Profile) -> Self {
+        Self::with_clock(profile, Clock::System).await
+    }
+
+    pub(crate) async fn with_clock(profile: Profile, clock: Clock) -> Self {
         let (store, driver) = Store::open(Arc::new(Memory::new())).await.unwrap();
         let mut tasks = Tasks::default();
         tasks.start("store", driver.run());
@@ -122,22 +133,23 @@ impl World {
             history_kept: day,
         };
         let outside = Outside { clouds: BTreeMap::new(), notifier: Arc::new(Nobody) };
-        let clock = Clock::System;
         let control =
             Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);
         let (stop, shutdown) = watch::channel(false);
         let boom = Router::new().route("/boom", get(async || -> &'static str { panic!("hush") }));
+        let authenticator = Authenticator::new(tokens(), Vec::new(), clock).await.unwrap();
         let server = Server {
-            control,
+            control: control.clone(),
             profile,
-            authenticator: Authenticator::new(tokens(), Vec::new(), clock).await.unwrap(),
+            authenticator: authenticator.clone(),
             metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
             mounts: vec![("/mounted".to_owned(), boom)],
             shutdown,
             version: "1.2.3".to_owned(),
             build_time: "today".to_owned(),
         };
-        Self { router: server.router(), stop, _tasks: tasks }
+        let router = server.router();
+        Self { router, control, authenticator, stop, _tasks: tasks }
     }
 
     /// Sends a request as somebody, or as nobody if the name is empty.
