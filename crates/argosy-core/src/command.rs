@@ -3,13 +3,21 @@
 //! What a newcomer gets wrong: a command changes the node's duty when it is issued (an operator's) or
 //! fetched (our own cordon), not when it is done. Its state tells how far the *node* is.
 
+mod parameters;
+
+use crate::field::FieldError;
+use crate::health::{Absolution, Ends, absolve};
 use crate::id::CommandId;
+use crate::ledger::{Entry, What};
 use crate::node::settings::PoolSettings;
-use crate::node::{Node, NodeId, NodeStatus};
+use crate::node::{Duty, Flag, FlagNote, Hold, Liveness, Node, NodeId, NodeStatus, Told};
 use jiff::{SignedDuration, Timestamp};
+use parameters::Checked;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +60,14 @@ pub const PENDING_MAX: usize = 32;
 pub const PARAMETERS_MAX: usize = 16;
 /// See `PARAMETERS_MAX`.
 pub const PARAMETER_LEN_MAX: usize = 1024;
-/// The longest result a node may send back, as JSON text, in bytes.
+/// The longest result a node may send back, as JSON text, in bytes. Of a longer one only its length is
+/// kept: refusing it would leave the command open for ever.
 pub const RESULT_LEN_MAX: usize = 64 * 1024;
+/// The longest reason, and the longest message of a node, in bytes.
+pub const REASON_LEN_MAX: usize = 1024;
+/// How many commands that have ended are kept for one node, whatever their age: a week of one each
+/// hour and a half. The ledger has the rest.
+pub const ENDED_KEPT: usize = 100;
 
 /// What a node can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -179,6 +193,19 @@ pub struct Order {
     pub drain_for: Option<SignedDuration>,
 }
 
+impl Order {
+    /// What makes two orders for one node the same request: SHA-256 in hex of all that was asked for.
+    pub fn digest(&self, node: &NodeId) -> String {
+        let Order { kind, parameters, reason, by, automatic, drain_for } = self;
+        let drain_s = drain_for.map(|time| time.as_secs());
+        let asked = json!([node, kind, parameters, reason, by, automatic, drain_s]);
+        Sha256::digest(asked.to_string()).iter().fold(String::new(), |mut hex, byte| {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+            hex
+        })
+    }
+}
+
 /// What follows from an order: the node, the command, and commands that it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issued {
@@ -188,10 +215,23 @@ pub struct Issued {
     pub command: Command,
     /// Commands of the node that are cancelled by it.
     pub cancelled: Vec<Command>,
+    /// For the ledger.
+    pub entries: Vec<Entry>,
+}
+
+/// What follows from something that happened to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// The node; the same as before if it does not matter to it.
+    pub node: Node,
+    /// The command.
+    pub command: Command,
+    /// For the ledger.
+    pub entries: Vec<Entry>,
 }
 
 /// Why an order is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
     /// The node is not in a state for it.
     #[error("{0}")]
@@ -199,15 +239,19 @@ pub enum Refused {
     /// Too many commands wait already.
     #[error("{0}")]
     TooMany(String),
-    /// A parameter is wrong.
-    #[error("{0}")]
-    Invalid(String),
+    /// A parameter or the reason is wrong.
+    #[error("{}", .0.first().map_or("the command is not valid", |error| error.message.as_str()))]
+    Invalid(Vec<FieldError>),
 }
 
 /// Decides on an order. `waiting` are the node's commands that have not ended.
 ///
+/// Whatever contradicts the order is cancelled by it: a cordon or an uncordon takes a drain back, a
+/// termination takes everything back. An operator's order also replaces our own of the same kind; ours
+/// never touches what an operator decided.
+///
 /// # Errors
-/// Why it cannot be given; says the node's status.
+/// Why it cannot be given; says the node's status, or the id of the command that does the same.
 pub fn issue(
     node: &Node,
     waiting: &[&Command],
@@ -216,15 +260,170 @@ pub fn issue(
     settings: &PoolSettings,
     now: Timestamp,
 ) -> Result<Issued, Refused> {
-    let _ = (node, waiting, order, id, settings, now);
-    todo!()
+    let Checked { order, drain_for } = parameters::check(order, settings)?;
+    allowed(node, waiting, &order)?;
+    let Order { kind, parameters, reason, by, automatic, drain_for: _ } = order;
+    let later = |time: SignedDuration| now.saturating_add(time).unwrap_or(Timestamp::MAX);
+    let command = Command {
+        id,
+        node: node.id.clone(),
+        tenant: node.tenant.clone(),
+        kind,
+        parameters,
+        by: by.clone(),
+        automatic,
+        reason: reason.clone(),
+        issued_at: now,
+        expires_at: later(settings.command_life),
+        deadline: drain_for.map(later),
+        state: CommandState::Pending,
+    };
+    let overruled: Vec<&&Command> =
+        waiting.iter().filter(|open| overrules(kind, open.kind)).collect();
+    if PENDING_MAX <= waiting.len().saturating_sub(overruled.len()) {
+        return Err(Refused::TooMany(format!(
+            "{} commands wait for node {} already, and at most {PENDING_MAX} may; it may not be \
+             fetching them",
+            waiting.len(),
+            node.id
+        )));
+    }
+    let mut entries = Vec::new();
+    let why = sentence(kind, &by, &reason);
+    let cancelled: Vec<Command> = overruled
+        .into_iter()
+        .map(|open| open.ended(Outcome::Cancelled, format!("overruled by {why}"), None, now))
+        .collect();
+    entries.extend(cancelled.iter().map(|open| open.noted(now)));
+    entries.push(command.noted(now));
+    let mut after = node.clone();
+    if kind == CommandKind::Uncordon && !automatic {
+        let absolution = Absolution::Operator(by.clone());
+        after = absolved(after, &absolution, &mut entries, now);
+    }
+    let hold = Hold { by, automatic, reason, at: now };
+    let duty = match (kind, command.deadline) {
+        (CommandKind::Cordon, _) if automatic => None,
+        (CommandKind::Cordon, _) => Some(Duty::Cordoned(hold)),
+        (CommandKind::Drain, Some(deadline)) => {
+            Some(Duty::Draining { hold, command: id, deadline, done: false })
+        }
+        (CommandKind::Uncordon, _) => Some(Duty::Active),
+        (CommandKind::Terminate, _) => Some(Duty::Terminated(hold)),
+        (CommandKind::RunDiagnostic | CommandKind::Drain, _) => None,
+    };
+    if let Some(duty) = duty {
+        set_duty(&mut after, duty, &why, &mut entries, now);
+    }
+    Ok(Issued { node: after, command, cancelled, entries })
+}
+
+/// Whether the node, and what it was told before, allow an order.
+fn allowed(node: &Node, waiting: &[&Command], order: &Order) -> Result<(), Refused> {
+    let Order { kind, automatic, .. } = order;
+    let refuse = |why: String| Err(Refused::Precondition(why));
+    let (id, status) = (&node.id, node.status().as_str());
+    if let Duty::Terminated(hold) = &node.duty {
+        return refuse(format!(
+            "node {id} was terminated by {} and takes no commands (current status: {status}); forget \
+             it to let a new machine register under its id",
+            hold.by
+        ));
+    }
+    if let Some(hold) = node.duty.hold().filter(|hold| *automatic && !hold.automatic)
+        && *kind != CommandKind::RunDiagnostic
+    {
+        return refuse(format!(
+            "node {id} is held by {} and is theirs to release (current status: {status})",
+            hold.by
+        ));
+    }
+    // What stands is not asked for again. An operator's order replaces ours, which a recovery would
+    // otherwise undo.
+    let stands = |open: &&&Command| open.kind == *kind && (*automatic || !open.automatic);
+    let same = match (kind, &node.duty) {
+        (CommandKind::RunDiagnostic, _) => {
+            waiting.iter().find(|open| open.kind == *kind && open.parameters == order.parameters)
+        }
+        (CommandKind::Drain, _) => waiting.iter().find(stands),
+        (CommandKind::Cordon, Duty::Cordoned(_)) => waiting.iter().find(stands),
+        (CommandKind::Cordon, _) if *automatic => waiting.iter().find(stands),
+        (CommandKind::Cordon | CommandKind::Uncordon | CommandKind::Terminate, _) => None,
+    };
+    if let Some(same) = same {
+        return refuse(format!(
+            "{} {} was issued to node {id} by {} and has not ended (current status: {status})",
+            kind.as_str(),
+            same.id,
+            same.by
+        ));
+    }
+    match (kind, &node.duty) {
+        (CommandKind::Uncordon, Duty::Active) => refuse(not_cordoned(id, node.status())),
+        (CommandKind::Cordon, Duty::Cordoned(_) | Duty::Draining { .. }) if *automatic => {
+            refuse(format!("node {id} is out of service already (current status: {status})"))
+        }
+        // A machine is ended by a person, or by whoever owns its instance; never by its health.
+        (CommandKind::Terminate, _) if *automatic => {
+            refuse(format!("node {id} is not terminated by ourselves"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an order ends an open command of the other kind: both cannot be done, or the second makes
+/// the first pointless.
+const fn overrules(order: CommandKind, open: CommandKind) -> bool {
+    match order {
+        CommandKind::Terminate => true,
+        CommandKind::Cordon | CommandKind::Uncordon => {
+            matches!(open, CommandKind::Cordon | CommandKind::Uncordon | CommandKind::Drain)
+        }
+        // A cordon before a drain is its first half.
+        CommandKind::Drain => matches!(open, CommandKind::Uncordon | CommandKind::Drain),
+        CommandKind::RunDiagnostic => false,
+    }
 }
 
 /// What follows from the node having fetched a command: it is acknowledged, and our own cordon takes
 /// effect. `None` if the node had it already.
-pub fn delivered(node: &Node, command: &Command, now: Timestamp) -> Option<(Node, Command)> {
-    let _ = (node, command, now);
-    todo!()
+pub fn delivered(node: &Node, command: &Command, now: Timestamp) -> Option<Moved> {
+    if command.state != CommandState::Pending {
+        return None;
+    }
+    let state = CommandState::Acknowledged { at: now, progress: None };
+    let command = Command { state, ..command.clone() };
+    let mut entries = vec![command.noted(now)];
+    let node = in_effect(node, &command, &mut entries, now);
+    Some(Moved { node, command, entries })
+}
+
+/// Our own cordon holds although the node has not fetched it; `None` if there is nothing to enforce.
+pub fn enforced(node: &Node, command: &Command, now: Timestamp) -> Option<Moved> {
+    let mut entries = Vec::new();
+    let after = in_effect(node, command, &mut entries, now);
+    (after.duty != node.duty).then(|| Moved { node: after, command: command.clone(), entries })
+}
+
+/// The node, once our own cordon has reached it.
+fn in_effect(node: &Node, command: &Command, entries: &mut Vec<Entry>, now: Timestamp) -> Node {
+    let mut after = node.clone();
+    let ours = command.kind == CommandKind::Cordon && command.automatic;
+    if ours && !command.state.is_done() && node.duty == Duty::Active {
+        let Command { by, reason, .. } = command;
+        let hold = Hold { by: by.clone(), automatic: true, reason: reason.clone(), at: now };
+        let why = sentence(command.kind, by, reason);
+        set_duty(&mut after, Duty::Cordoned(hold), &why, entries, now);
+    }
+    after
+}
+
+/// What follows from a node having asked for its commands; `None` if we knew that it does.
+pub fn fetched(node: &Node, now: Timestamp) -> Option<(Node, Vec<Entry>)> {
+    let mut after = node.clone();
+    let lowered = after.flags.remove(&Flag::CommandChannelDown)?;
+    let entry = flag_entry(&after, false, lowered.message, now);
+    Some((after, vec![entry]))
 }
 
 /// What a node says about a command.
@@ -241,35 +440,306 @@ pub struct Ack {
 }
 
 /// Takes in what a node says about a command; `None` if that is no news (a repeat: I5).
-pub fn acknowledged(
-    node: &Node,
-    command: &Command,
-    ack: Ack,
-    now: Timestamp,
-) -> Option<(Node, Command)> {
-    let _ = (node, command, ack, now);
-    todo!()
+pub fn acknowledged(node: &Node, command: &Command, ack: Ack, now: Timestamp) -> Option<Moved> {
+    let Ack { outcome, progress, message, result } = ack;
+    if command.state.is_done() {
+        return None;
+    }
+    let first = delivered(node, command, now);
+    let news = first.is_some();
+    let at_hand = Moved { node: node.clone(), command: command.clone(), entries: Vec::new() };
+    let Moved { node, mut command, mut entries } = first.unwrap_or(at_hand);
+    let Some(outcome) = outcome else {
+        let CommandState::Acknowledged { progress: known, .. } = &mut command.state else {
+            return None;
+        };
+        let progress = progress.map(|percent| percent.min(100)).max(*known);
+        let further = *known < progress;
+        *known = progress;
+        return (news || further).then_some(Moved { node, command, entries });
+    };
+    let passed = result.as_ref().and_then(|result| result.get("passed")) == Some(&json!(true));
+    let (outcome, message) = settled(&command, outcome, cut(&message), now);
+    let result = result.map(bounded);
+    let mut node = node;
+    if command.kind == CommandKind::RunDiagnostic && outcome == Outcome::Completed && passed {
+        let absolution = Absolution::Diagnostic(command.id);
+        node = absolved(node, &absolution, &mut entries, now);
+    }
+    let ended = end(&node, &command, outcome, message, result, now);
+    entries.extend(ended.entries);
+    Some(Moved { entries, ..ended })
 }
 
-/// What time does to a command: undelivered too long, it expires; a drain past its deadline ends.
-/// `None` if it is not time yet.
+/// The outcome a node claims, as it is written down: only a drain is drained, only we take a command
+/// back, and after its deadline a drain is never drained, whatever the reason that we hear so late.
+fn settled(
+    command: &Command,
+    claimed: Outcome,
+    message: String,
+    now: Timestamp,
+) -> (Outcome, String) {
+    if command.kind != CommandKind::Drain {
+        let outcome = match claimed {
+            Outcome::Completed | Outcome::Drained | Outcome::Forced => Outcome::Completed,
+            Outcome::Expired => Outcome::Expired,
+            Outcome::TimedOut | Outcome::Failed | Outcome::Cancelled => Outcome::Failed,
+        };
+        return (outcome, message);
+    }
+    let late = command.deadline.is_some_and(|deadline| deadline < now);
+    match claimed {
+        Outcome::Completed | Outcome::Drained if late => {
+            let said = if message.is_empty() { "drained" } else { &message };
+            (command.overdue(), format!("{said}; said after the deadline"))
+        }
+        Outcome::Completed | Outcome::Drained => (Outcome::Drained, message),
+        Outcome::Cancelled => (Outcome::Failed, message),
+        Outcome::Forced | Outcome::TimedOut | Outcome::Failed | Outcome::Expired => {
+            (claimed, message)
+        }
+    }
+}
+
+/// The workload system says that nothing runs on the node any more: its drain has ended. `None` if
+/// the command is no open drain of this node.
+pub fn drained(node: &Node, command: &Command, system: &str, now: Timestamp) -> Option<Moved> {
+    if command.kind != CommandKind::Drain || command.state.is_done() {
+        return None;
+    }
+    let message = format!("{system} says that no work is left");
+    let (outcome, message) = settled(command, Outcome::Drained, message, now);
+    Some(end(node, command, outcome, message, None, now))
+}
+
+/// What time does to a command: undelivered too long, it expires; a drain past its deadline ends; one
+/// that a node fetched and never mentioned again is given up; our own cordon of a node that recovered
+/// before it fetched it is taken back. `None` if it is not time yet.
+///
+/// `waiting` are the node's commands that have not ended.
 pub fn elapsed(
     node: &Node,
     command: &Command,
+    waiting: &[&Command],
     settings: &PoolSettings,
     now: Timestamp,
-) -> Option<(Node, Command)> {
-    let _ = (node, command, settings, now);
-    todo!()
+) -> Option<Moved> {
+    let drain = command.kind == CommandKind::Drain;
+    let overdue = command.deadline.is_some_and(|deadline| deadline <= now);
+    match &command.state {
+        CommandState::Done { .. } => None,
+        CommandState::Pending if moot(node, command) => {
+            let message = "the node was well again before it fetched it".to_owned();
+            Some(end(node, command, Outcome::Cancelled, message, None, now))
+        }
+        // The workload system works on it, whether or not the node does.
+        CommandState::Pending if drain && told_to_drain(node) => overdue.then(|| {
+            let message = "work was left at the deadline; the node never fetched it".to_owned();
+            end(node, command, Outcome::TimedOut, message, None, now)
+        }),
+        CommandState::Pending if overdue || command.expires_at <= now => {
+            Some(expired(node, command, waiting, now))
+        }
+        CommandState::Pending => None,
+        CommandState::Acknowledged { .. } if drain => overdue.then(|| {
+            let message = "the deadline passed before everything had ended".to_owned();
+            end(node, command, command.overdue(), message, None, now)
+        }),
+        CommandState::Acknowledged { at, .. } => {
+            let patience = command.takes().checked_add(settings.command_life)?;
+            if now.duration_since(*at) < patience {
+                return None;
+            }
+            // Who was told to stop and says nothing more did as it was told.
+            let (outcome, message) = if command.kind == CommandKind::Terminate {
+                (Outcome::Completed, "the node fetched it, and nothing was heard of it since")
+            } else {
+                (Outcome::Failed, "the node fetched it and never said what came of it")
+            };
+            Some(end(node, command, outcome, message.to_owned(), None, now))
+        }
+    }
+}
+
+/// What becomes of an open command whose node was forgotten; `None` if it has ended.
+pub fn orphaned(command: &Command, now: Timestamp) -> Option<(Command, Entry)> {
+    if command.state.is_done() {
+        return None;
+    }
+    let message = "the node was forgotten".to_owned();
+    let command = command.ended(Outcome::Cancelled, message, None, now);
+    let entry = command.noted(now);
+    Some((command, entry))
+}
+
+/// Our own cordon, not fetched yet, of a node that nothing speaks against any more: it would act on
+/// what was, not on what is.
+fn moot(node: &Node, command: &Command) -> bool {
+    let ours = command.kind == CommandKind::Cordon && command.automatic;
+    ours && node.duty == Duty::Active && !node.is_bad()
+}
+
+fn told_to_drain(node: &Node) -> bool {
+    node.external.told == Told::Drain
+}
+
+fn expired(node: &Node, command: &Command, waiting: &[&Command], now: Timestamp) -> Moved {
+    let in_hand = |open: &&&Command| open.state != CommandState::Pending;
+    let ahead = waiting.iter().find(|open| open.age() < command.age() && in_hand(open));
+    let life_s = now.duration_since(command.issued_at).as_secs();
+    let message = match ahead {
+        Some(open) => {
+            format!("it waited {life_s} s behind {} {}", open.kind.as_str(), open.id)
+        }
+        None => format!("the node did not fetch it for {life_s} s"),
+    };
+    let mut moved = end(node, command, Outcome::Expired, message, None, now);
+    let deaf = node.liveness == Liveness::Fresh && ahead.is_none();
+    if deaf && !node.flags.contains_key(&Flag::CommandChannelDown) {
+        let message = format!(
+            "the node is heard, but did not fetch {} {} for {life_s} s",
+            command.kind.as_str(),
+            command.id
+        );
+        moved.entries.push(flag_entry(node, true, message.clone(), now));
+        let note = FlagNote { since: now, message };
+        moved.node.flags.insert(Flag::CommandChannelDown, note);
+    }
+    moved
+}
+
+/// Ends a command, and the drain of its node with it.
+fn end(
+    node: &Node,
+    command: &Command,
+    outcome: Outcome,
+    message: String,
+    result: Option<Value>,
+    now: Timestamp,
+) -> Moved {
+    let command = command.ended(outcome, message, result, now);
+    let mut entries = vec![command.noted(now)];
+    let mut node = node.clone();
+    if let Duty::Draining { hold, command: of, deadline, done: false } = &node.duty
+        && *of == command.id
+    {
+        let duty = match outcome {
+            // It is as empty as it will get.
+            Outcome::Completed | Outcome::Drained | Outcome::Forced | Outcome::TimedOut => {
+                let (hold, deadline) = (hold.clone(), *deadline);
+                Duty::Draining { hold, command: command.id, deadline, done: true }
+            }
+            // Nobody ends what runs on it, but it still takes no new work.
+            Outcome::Failed | Outcome::Expired | Outcome::Cancelled => Duty::Cordoned(hold.clone()),
+        };
+        let why = format!("its drain ended: {outcome:?}");
+        set_duty(&mut node, duty, &why, &mut entries, now);
+    }
+    Moved { node, command, entries }
+}
+
+impl Command {
+    /// The command, ended.
+    fn ended(
+        &self,
+        outcome: Outcome,
+        message: String,
+        result: Option<Value>,
+        at: Timestamp,
+    ) -> Self {
+        Self { state: CommandState::Done { at, outcome, message, result }, ..self.clone() }
+    }
+
+    /// The line of the ledger that says how far it is.
+    fn noted(&self, at: Timestamp) -> Entry {
+        let (outcome, message) = match &self.state {
+            CommandState::Pending | CommandState::Acknowledged { .. } => (None, &self.reason),
+            CommandState::Done { outcome, message, .. } => (Some(*outcome), message),
+        };
+        let what = What::Command {
+            id: self.id,
+            kind: self.kind,
+            state: self.state.word().to_owned(),
+            outcome,
+            by: self.by.clone(),
+            message: message.clone(),
+        };
+        Entry { at, node: self.node.clone(), what }
+    }
+
+    /// How a drain ends whose deadline passed in the node's hands.
+    fn overdue(&self) -> Outcome {
+        let force = self.parameters.get("force").is_some_and(|force| force == "true");
+        if force { Outcome::Forced } else { Outcome::TimedOut }
+    }
+
+    /// What commands of a node are ordered by.
+    fn age(&self) -> (Timestamp, CommandId) {
+        (self.issued_at, self.id)
+    }
+
+    /// How long it may take by itself, once the node has it.
+    fn takes(&self) -> SignedDuration {
+        let seconds = self.parameters.get("seconds").and_then(|seconds| seconds.parse().ok());
+        SignedDuration::from_secs(seconds.unwrap_or(0))
+    }
+}
+
+/// Changes the duty, and says so if the word that people see changes with it.
+fn set_duty(node: &mut Node, duty: Duty, why: &str, entries: &mut Vec<Entry>, at: Timestamp) {
+    let from = node.status();
+    node.duty = duty;
+    // Whatever kept the workload system from being told the old duty may not keep it from the new.
+    node.external.retry_at = None;
+    let to = node.status();
+    if from != to {
+        let what = What::Status { from: from.into(), to: to.into(), reason: why.to_owned() };
+        entries.push(Entry { at, node: node.id.clone(), what });
+    }
+}
+
+/// The node without the findings of events, if it has any.
+fn absolved(node: Node, why: &Absolution, entries: &mut Vec<Entry>, now: Timestamp) -> Node {
+    if node.findings.iter().all(|finding| finding.ends == Ends::WhenCheckPasses) {
+        return node;
+    }
+    let taken = absolve(&node, why, now);
+    entries.extend(taken.entries);
+    taken.node.unwrap_or(node)
+}
+
+fn flag_entry(node: &Node, raised: bool, message: String, at: Timestamp) -> Entry {
+    let flag = Flag::CommandChannelDown.as_str().to_owned();
+    Entry { at, node: node.id.clone(), what: What::Flag { flag, raised, message } }
+}
+
+fn sentence(kind: CommandKind, by: &str, reason: &str) -> String {
+    let colon = if reason.is_empty() { "" } else { ": " };
+    format!("{} by {by}{colon}{reason}", kind.as_str())
+}
+
+/// Text from a node, cut to what is kept.
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(REASON_LEN_MAX);
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// A result that is small enough to keep.
+fn bounded(result: Value) -> Value {
+    let len = result.to_string().len();
+    if len <= RESULT_LEN_MAX { result } else { json!({"dropped": true, "length": len}) }
 }
 
 /// The commands a node should have now, oldest first, one at a time: the oldest that has not ended.
 /// An agent that keeps a journal may be told again and again.
 pub fn due<'a>(waiting: &[&'a Command]) -> Option<&'a Command> {
-    waiting.iter().min_by_key(|command| (command.issued_at, command.id)).copied()
+    waiting.iter().min_by_key(|command| command.age()).copied()
 }
 
 /// The sentence for an uncordon of a node that is not cordoned.
 pub fn not_cordoned(node: &NodeId, status: NodeStatus) -> String {
     format!("node {node} is not cordoned (current status: NODE_STATUS_{})", status.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,11 @@
 #![expect(clippy::unwrap_used, reason = "the panic is the failure of the test")]
 
 use argosy_core::adapter::{AdapterName, Definite, Report, Reported, Reports, Tri};
-use argosy_core::id::ResourceId;
+use argosy_core::command::{Command, CommandKind, CommandState, Outcome};
+use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
+use argosy_core::node::NodeId;
 use argosy_core::resource::{Dispatch, Kind, Resource, Stamp};
 use argosy_core::status::Condition;
 use argosy_core::upgrade::{VERSION, upgrade};
@@ -66,6 +68,48 @@ fn a_document_without_what_was_added_later_is_still_read() {
     let read: Resource = serde_json::from_value(bare).unwrap();
     assert!(read.owner.is_none() && read.deletion.is_none() && read.started.is_none());
     assert!(read.reports.is_empty() && read.conditions.is_empty() && read.labels.is_empty());
+}
+
+#[test]
+fn a_command_in_each_of_its_states_is_read_and_written_as_ever() {
+    let pending = command(CommandState::Pending);
+    let fetched = command(CommandState::Acknowledged { at: at(2), progress: Some(40) });
+    let ended = command(CommandState::Done {
+        at: at(3),
+        outcome: Outcome::TimedOut,
+        message: "one job is left".to_owned(),
+        result: Some(json!({ "jobs": [17] })),
+    });
+    check("command.json", "command", &[pending, fetched, ended].to_vec());
+}
+
+#[test]
+fn a_command_without_what_may_be_missing_is_still_read() {
+    let mut bare = serde_json::to_value(command(CommandState::Pending)).unwrap();
+    for member in ["parameters", "reason", "deadline"] {
+        bare.as_object_mut().unwrap().remove(member).unwrap();
+    }
+    let read: Command = serde_json::from_value(bare).unwrap();
+    assert!(read.parameters.is_empty() && read.reason.is_empty() && read.deadline.is_none());
+}
+
+fn command(state: CommandState) -> Command {
+    let parameters = [("force", "true"), ("timeout", "3600")];
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Command {
+        id: CommandId::parse("01990000-0000-7000-8000-000000000003").unwrap(),
+        node: NodeId::parse("gpu-17.rack-3").unwrap(),
+        tenant: "acme".to_owned(),
+        kind: CommandKind::Drain,
+        parameters: BTreeMap::from(parameters),
+        by: "ada".to_owned(),
+        automatic: false,
+        reason: "fan is loud".to_owned(),
+        issued_at: at(1),
+        expires_at: at(601),
+        deadline: Some(at(3601)),
+        state,
+    }
 }
 
 fn resource() -> Resource {
