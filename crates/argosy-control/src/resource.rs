@@ -14,7 +14,7 @@ use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Stamp, Tom
 use argosy_core::search::{Filter, Order};
 use argosy_core::status::{self, AdapterLine};
 use argosy_store::Txn;
-use argosy_store::entity::{IdempotencyKey, NameClaim};
+use argosy_store::entity::{IdempotencyKey, Made, NameClaim};
 use argosy_store::view::View;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -217,9 +217,9 @@ impl Resources {
         }
         if let Some(key) = &write.idempotency {
             let used = Arc::new(IdempotencyKey {
-                id: key_id(caller, key),
+                id: key_id(caller, &key.key),
                 digest: key.digest.clone(),
-                resource: id,
+                made: Made::Resource(id),
                 expires: now.saturating_add(self.office.settings.idempotency_kept).unwrap_or(now),
             });
             // Two requests with one key at the same moment must conflict, whatever they ask for.
@@ -240,17 +240,19 @@ impl Resources {
         write: &Write,
     ) -> Result<Option<&'v Stored<Resource>>, Error> {
         let Some(key) = &write.idempotency else { return Ok(None) };
-        let known = view.idempotency_key(&key_id(caller, key)).map(|known| &known.value);
+        let known = view.idempotency_key(&key_id(caller, &key.key)).map(|known| &known.value);
         let Some(known) = known.filter(|known| now < known.expires) else { return Ok(None) };
         if known.digest != key.digest {
             return Err(Error::KeyReused);
         }
-        if let Some(first) = view.resource(known.resource) {
+        // The digest covers the path, so the key of a command never gets here.
+        let Made::Resource(made) = known.made else { return Err(Error::KeyReused) };
+        if let Some(first) = view.resource(made) {
             return Ok(Some(first));
         }
-        match view.tombstone(known.resource) {
+        match view.tombstone(made) {
             Some(tombstone) => Err(Error::Deleted {
-                reference: known.resource.to_string(),
+                reference: made.to_string(),
                 tombstone: Box::new((*tombstone.value).clone()),
             }),
             None => Ok(None),
@@ -672,10 +674,10 @@ fn keep_provider(before: &Resource, after: &Resource) -> Result<(), Error> {
     Err(Error::Invalid(vec![error]))
 }
 
-fn key_id(caller: &Caller, key: &Idempotency) -> String {
+pub(crate) fn key_id(caller: &Caller, key: &str) -> String {
     // Any of the three may hold a slash; with the lengths no two callers share an id.
     let Caller { tenant, subject, .. } = caller;
-    format!("{}/{}/{tenant}/{subject}/{}", tenant.len(), subject.len(), key.key)
+    format!("{}/{}/{tenant}/{subject}/{key}", tenant.len(), subject.len())
 }
 
 fn forbidden(kind: Kind) -> Error {

@@ -3,7 +3,7 @@
 use crate::engine::{Error, Key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
-use argosy_core::id::ResourceId;
+use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::name::Name;
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
@@ -48,9 +48,20 @@ pub struct IdempotencyKey {
     /// Digest of the request.
     pub digest: String,
     /// What it created.
-    pub resource: ResourceId,
+    #[serde(flatten)]
+    pub made: Made,
     /// When it may be forgotten.
     pub expires: Timestamp,
+}
+
+/// What a request created: `{"resource": "…"}` or `{"command": "…"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Made {
+    /// A cluster or a node pool.
+    Resource(ResourceId),
+    /// A command to a node.
+    Command(CommandId),
 }
 
 impl Entity for Resource {
@@ -210,3 +221,6 @@ fn read<T: Entity>(key: &Key, body: &str) -> Result<T, Error> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
