@@ -64,6 +64,26 @@ pub(crate) async fn lead(
     }
 }
 
+/// Renews a lease until it is lost.
+pub(crate) async fn keep_lease(office: &Office, name: &'static str, holder: &str, fence: &Fence) {
+    let mut renewed = office.clock.now();
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        let now = office.clock.now();
+        match office.store.lease(name, holder, LEASE).await {
+            Ok(Some(lease)) if lease.epoch == fence.epoch => renewed = now,
+            Ok(_) => return,
+            Err(error) if now.duration_since(renewed) < LEASE => {
+                warn!(%error, lease = name, "could not renew the lease");
+            }
+            Err(error) => {
+                warn!(%error, lease = name, "the lease ran out");
+                return;
+            }
+        }
+    }
+}
+
 /// What we change about a resource by ourselves.
 pub(crate) struct Amendment {
     pub(crate) id: ResourceId,

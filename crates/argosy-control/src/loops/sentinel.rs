@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::loops::run::{Ended, Hands, Job};
-use crate::loops::{Amendment, Beats, LEASE, RENEW_EVERY, amend, lead};
+use crate::loops::{Amendment, Beats, RENEW_EVERY, amend, keep_lease, lead};
 use crate::office::{Office, system};
 use crate::resource::{bury, delete_children};
 use argosy_core::adapter::{AdapterName, Runner};
@@ -56,29 +56,9 @@ pub(crate) async fn run(
         // Apart from the work, so that a desk full of it does not cost us the lease.
         tokio::select! {
             () = desk.work() => {}
-            () = keep_lease(&office, &holder, &fence) => {}
+            () = keep_lease(&office, NAME, &holder, &fence) => {}
         }
         warn!("another process reconciles now");
-    }
-}
-
-/// Renews the lease until it is lost.
-async fn keep_lease(office: &Office, holder: &str, fence: &Fence) {
-    let mut renewed = office.clock.now();
-    loop {
-        tokio::time::sleep(RENEW_EVERY).await;
-        let now = office.clock.now();
-        match office.store.lease(NAME, holder, LEASE).await {
-            Ok(Some(lease)) if lease.epoch == fence.epoch => renewed = now,
-            Ok(_) => return,
-            Err(error) if now.duration_since(renewed) < LEASE => {
-                warn!(%error, "could not renew the lease");
-            }
-            Err(error) => {
-                warn!(%error, "the lease ran out");
-                return;
-            }
-        }
     }
 }
 
