@@ -138,7 +138,7 @@ impl Control {
         let board = PulseBoard::default();
         let book = Arc::new(PolicyBook::default());
         let nodes = Nodes { office: office.clone(), board: board.clone(), policies: book.clone() };
-        let commands = Commands { office: office.clone(), board };
+        let commands = Commands::new(office.clone(), board);
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };
         Control {

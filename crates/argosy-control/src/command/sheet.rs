@@ -1,0 +1,156 @@
+//! A node and its open commands while something is decided about them; written as one commit.
+
+use crate::Error;
+use crate::node::LEDGER;
+use crate::office::Office;
+use argosy_core::access::Caller;
+use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, elapsed};
+use argosy_core::ledger::Entry;
+use argosy_core::node::Node;
+use argosy_core::node::settings::PoolSettings;
+use argosy_store::Txn;
+use argosy_store::view::{Stored, View};
+use jiff::Timestamp;
+use std::sync::Arc;
+
+/// The sheet. What is decided later sees what was decided before.
+pub(crate) struct Sheet<'v> {
+    before: &'v Stored<Node>,
+    /// The node as it stands now.
+    pub(crate) node: Arc<Node>,
+    /// Why the node is written, if it is.
+    action: Option<&'static str>,
+    lines: Vec<Line<'v>>,
+    entries: Vec<Entry>,
+}
+
+/// One command on the sheet.
+struct Line<'v> {
+    before: Option<&'v Stored<Command>>,
+    now: Arc<Command>,
+    /// Why it is written, if it is.
+    action: Option<&'static str>,
+}
+
+impl<'v> Sheet<'v> {
+    /// With the commands of the node that have not ended.
+    pub(crate) fn of(view: &'v View, node: &'v Stored<Node>) -> Sheet<'v> {
+        let open = view.commands_of(node.value.id.as_str());
+        let open = open.filter(|command| !command.value.state.is_done());
+        let line = |command: &'v Stored<Command>| Line {
+            before: Some(command),
+            now: command.value.clone(),
+            action: None,
+        };
+        Sheet {
+            before: node,
+            node: node.value.clone(),
+            action: None,
+            lines: open.map(line).collect(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// The commands that have not ended, by age.
+    pub(crate) fn open(&self) -> Vec<Arc<Command>> {
+        let lines = self.lines.iter().map(|line| &line.now);
+        lines.filter(|command| !command.state.is_done()).cloned().collect()
+    }
+
+    /// Takes in an order that was given.
+    pub(crate) fn issued(&mut self, issued: Issued, action: &'static str) {
+        let Issued { node, command, cancelled, entries } = issued;
+        for command in cancelled {
+            self.set(command, "cancel");
+        }
+        let now = Arc::new(command);
+        self.lines.push(Line { before: None, now, action: Some("issue") });
+        self.node = Arc::new(node);
+        // Even if nothing about it changes: two orders for one node must meet in the store (F9).
+        self.action = Some(action);
+        self.entries.extend(entries);
+    }
+
+    /// Takes in what happened to a command.
+    pub(crate) fn moved(&mut self, moved: Moved, action: &'static str) {
+        let Moved { node, command, entries } = moved;
+        self.set(command, action);
+        self.amended(node, entries, action);
+    }
+
+    /// Takes in what changed about the node.
+    pub(crate) fn amended(&mut self, node: Node, entries: Vec<Entry>, action: &'static str) {
+        if *self.node != node {
+            self.node = Arc::new(node);
+            self.action = Some(action);
+        }
+        self.entries.extend(entries);
+    }
+
+    /// Takes in what time has done to the commands.
+    pub(crate) fn elapse(&mut self, settings: &PoolSettings, now: Timestamp) {
+        for command in self.open() {
+            let open = self.open();
+            let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
+            if let Some(moved) = elapsed(&self.node, &command, &waiting, settings, now) {
+                self.moved(moved, "expire");
+            }
+        }
+    }
+
+    fn set(&mut self, command: Command, action: &'static str) {
+        let line = self.lines.iter_mut().find(|line| line.now.id == command.id);
+        // A cordon that is enforced changes its node alone.
+        if let Some(line) = line.filter(|line| *line.now != command) {
+            line.now = Arc::new(command);
+            line.action = Some(action);
+        }
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_blank(&self) -> bool {
+        let untouched = self.lines.iter().all(|line| line.action.is_none());
+        untouched && self.action.is_none() && self.entries.is_empty()
+    }
+
+    /// Adds it all to a transaction: the documents with an audit record each, the lines of the ledger.
+    pub(crate) fn write(
+        self,
+        txn: &mut Txn,
+        caller: &Caller,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let reason = || reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
+        for line in self.lines {
+            let Some(action) = line.action else { continue };
+            let old = line.before.map(|before| &*before.value);
+            Office::record(txn, caller, action, (old, Some(&*line.now)), reason(), now);
+            match line.before {
+                Some(before) => txn.update(line.now, before.revision),
+                None => txn.create(line.now),
+            }
+        }
+        if let Some(action) = self.action {
+            let steps = (Some(&*self.before.value), Some(&*self.node));
+            Office::record(txn, caller, action, steps, reason(), now);
+            txn.update(self.node, self.before.revision);
+        }
+        for entry in &self.entries {
+            txn.append(LEDGER, entry.node.as_str(), entry);
+        }
+        Ok(())
+    }
+}
+
+/// Makes room for one more command of a node among those that have ended: the oldest go.
+pub(crate) fn make_room(txn: &mut Txn, view: &View, node: &Node) {
+    let ended = || {
+        let all = view.commands_of(node.id.as_str());
+        all.filter(|command| command.value.state.is_done())
+    };
+    let surplus = ended().count().saturating_sub(ENDED_KEPT - 1);
+    for command in ended().take(surplus) {
+        txn.remove(&*command.value, command.revision);
+    }
+}
