@@ -138,6 +138,9 @@ impl Control {
         let board = PulseBoard::default();
         let book = Arc::new(PolicyBook::default());
         let nodes = Nodes { office: office.clone(), board: board.clone(), policies: book.clone() };
+        let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
+        tasks.start("commands", loops::command::run(o, b, h));
+        tasks.start("dispatch", loops::command::ring(office.clone(), board.clone(), beats.clone()));
         let commands = Commands::new(office.clone(), board);
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };

@@ -1,5 +1,6 @@
 //! The loops: woken by the feed, they look again.
 
+pub(crate) mod command;
 pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;
