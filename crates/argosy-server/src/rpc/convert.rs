@@ -56,7 +56,7 @@ fn time(time: Timestamp) -> rpc::Timestamp {
 
 /// A whole number of seconds that a timer accepts.
 fn seconds(interval: SignedDuration) -> u32 {
-    u32::try_from(interval.as_secs()).unwrap_or(u32::MAX).max(1)
+    u32::try_from(interval.as_secs().max(1)).unwrap_or(u32::MAX)
 }
 
 /// A percentage. More than all and less than nothing are rounding errors of whoever measured.
@@ -195,3 +195,6 @@ fn number<T: PartialEq>(values: &[T], value: &T) -> i32 {
     let at = values.iter().position(|other| other == value);
     at.and_then(|at| i32::try_from(at).ok()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
