@@ -33,7 +33,7 @@ const LIST_CHUNK: usize = 128;
 
 /// Above this, a list is not compressed, even if the client would take it.
 ///
-/// Compression cannot be interrupted: of a fleet of 20,000 it would hold a core for a quarter of a second,
+/// Compression cannot be interrupted: of a fleet of 20,000 it would hold a core for a tenth of a second,
 /// while heartbeats wait. Whoever lists a fleet is near it.
 const COMPRESS_MAX: usize = 1024 * 1024;
 
