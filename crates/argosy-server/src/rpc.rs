@@ -17,10 +17,12 @@ mod node;
 
 use crate::Server;
 use crate::auth::AuthError;
-use crate::problem::rpc::internal;
+use crate::problem::rpc::{internal, invalid};
 use argosy_api::rpc::navarch::ControlPlaneServiceServer;
 use argosy_api::rpc::node::NodeServiceServer;
 use argosy_core::access::{Caller, Decision, Verb, may};
+use argosy_core::field::FieldError;
+use argosy_core::node::NodeId;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -176,6 +178,16 @@ fn caller(context: &RequestContext, verb: Verb) -> Result<&Caller, ConnectError>
             Err(ConnectError::permission_denied(sentence))
         }
     }
+}
+
+/// A text that can be a node's id: what cannot is said so, and not repeated.
+fn check_id(node: &str) -> Result<(), ConnectError> {
+    NodeId::parse(node).map(drop).map_err(one)
+}
+
+/// One field that is wrong.
+fn one(error: FieldError) -> ConnectError {
+    invalid(&[error])
 }
 
 impl Server {

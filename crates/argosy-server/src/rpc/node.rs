@@ -1,9 +1,9 @@
 //! `argosy.v1.NodeService`, for our own agents.
 
 use super::convert::node as convert;
-use super::{attach, caller};
+use super::{attach, caller, check_id, one};
 use crate::Server;
-use crate::problem::rpc::{invalid, node_status, status};
+use crate::problem::rpc::{node_status, status};
 use argosy_api::rpc::node::{
     AckCommandRequest, AckCommandResponse, AttachRequest, AttachResponse, HeartbeatRequest,
     HeartbeatResponse, NodeService, PollCommandsRequest, PollCommandsResponse, RegisterNodeRequest,
@@ -16,8 +16,7 @@ use argosy_core::access::Verb;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::node::Node;
 use connectrpc::{
-    ConnectError, InboundStream, RequestContext, Response, ServiceRequest, ServiceResult,
-    ServiceStream,
+    InboundStream, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream,
 };
 use std::sync::Arc;
 
@@ -75,6 +74,7 @@ impl NodeService for Nodes {
         request: ServiceRequest<'_, ReportHealthRequest>,
     ) -> ServiceResult<ReportHealthResponse> {
         let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        check_id(request.node_id)?;
         let report = convert::report(&request.report).map_err(|e| one(under("report", e)))?;
         let sequence = request.report.sequence;
         let nodes = &self.server.control.nodes;
@@ -95,6 +95,7 @@ impl NodeService for Nodes {
         request: ServiceRequest<'_, PollCommandsRequest>,
     ) -> ServiceResult<PollCommandsResponse> {
         let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        check_id(request.node_id)?;
         let commands = &self.server.control.commands;
         let fetched = commands.fetch(&caller, request.node_id, Wire::Argosy).await;
         let commands = fetched.map_err(node_status)?;
@@ -108,6 +109,7 @@ impl NodeService for Nodes {
         request: ServiceRequest<'_, AckCommandRequest>,
     ) -> ServiceResult<AckCommandResponse> {
         let caller = self.server.signed(caller(&context, Verb::Attend)?);
+        check_id(request.node_id)?;
         let (id, ack) = convert::ack(&request.ack).map_err(|error| one(under("ack", error)))?;
         let commands = &self.server.control.commands;
         let command = commands.acknowledge(&caller, request.node_id, id, ack).await;
@@ -133,11 +135,6 @@ pub(super) fn registered_as(node: &Node, config: &NodeConfig) -> RegisterNodeRes
         health: convert::health(node.health.state),
         health_sequence: node.report_sequence,
     }
-}
-
-/// One field that is wrong.
-pub(super) fn one(error: FieldError) -> ConnectError {
-    invalid(&[error])
 }
 
 /// The same complaint about a field of a message inside another.

@@ -95,10 +95,9 @@ impl Agent {
 
     /// What was not taken, and why.
     async fn complaint(&mut self) -> (String, String) {
-        match self.told().await {
-            Told::Error(error) => (error.code, error.message),
-            other => panic!("{other:?}"),
-        }
+        let told = self.told().await;
+        let Told::Error(error) = told else { panic!("{told:?}") };
+        (error.code, error.message)
     }
 }
 
@@ -278,9 +277,10 @@ async fn reports_are_answered_by_their_number_and_replays_are_stale() {
     agent.say(HealthReport { sequence: 0, ..Default::default() }).await;
     assert_eq!(agent.complaint().await.0, "invalid_argument");
     // Whoever comes back is told where it was.
-    let mut agent = Agent::hello(&serving, "admin", "gpu-1").await;
+    let mut agent = Agent::hello(&serving, "gpu-1", "gpu-1").await;
     let Told::Welcome(welcome) = agent.told().await else { panic!("not welcome") };
-    assert_eq!(welcome.health_sequence, 3);
+    let status = welcome.status.as_known();
+    assert_eq!((welcome.health_sequence, status), (3, Some(NodeStatus::NODE_STATUS_ACTIVE)));
 }
 
 #[tokio::test]

@@ -132,6 +132,8 @@ async fn what_is_wrong_with_a_call_is_said_as_recorded() {
         r#"{"checkName":"x"},"#.repeat(64)
     );
     let unknown = "node not found: n9; register it first, with RegisterNode";
+    let odd = "node_id may hold letters, digits, dots, underscores, colons and hyphens, and must \
+               start and end with a letter or digit";
     let rows: &[(&str, &str, u16, &str, &str)] = &[
         ("RegisterNode", "{}", 400, "invalid_argument", "node_id is required"),
         ("ReportHealth", "{}", 400, "invalid_argument", "node_id is required"),
@@ -140,6 +142,9 @@ async fn what_is_wrong_with_a_call_is_said_as_recorded() {
         ("SendHeartbeat", r#"{"nodeId":"n9"}"#, 404, "not_found", unknown),
         ("GetNodeCommands", "{}", 400, "invalid_argument", "node_id is required"),
         ("GetNode", "{}", 400, "invalid_argument", "node_id is required"),
+        ("GetNode", r#"{"nodeId":"a b"}"#, 400, "invalid_argument", odd),
+        ("SendHeartbeat", r#"{"nodeId":"-"}"#, 400, "invalid_argument", odd),
+        ("GetNodeCommands", r#"{"nodeId":"\u001b[2J"}"#, 400, "invalid_argument", odd),
         ("GetNode", r#"{"nodeId":"n9"}"#, 404, "not_found", "node not found: n9"),
         ("IssueCommand", "{}", 400, "invalid_argument", "node_id is required"),
         ("IssueCommand", r#"{"nodeId":"n9"}"#, 400, "invalid_argument", "command_type is required"),
