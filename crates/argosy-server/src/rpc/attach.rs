@@ -56,7 +56,7 @@ const TOLD_MAX: usize = 64;
 pub(super) fn stream(
     server: Arc<Server>,
     caller: Caller,
-    headers: HeaderMap,
+    credentials: HeaderMap,
     requests: InboundStream<wire::AttachRequest>,
 ) -> impl Stream<Item = Result<wire::AttachResponse, ConnectError>> + Send + 'static {
     let now = server.control.clock.monotonic();
@@ -65,7 +65,7 @@ pub(super) fn stream(
         outside: outside(&server, None),
         server,
         caller,
-        headers,
+        credentials,
         checked_at: now,
         requests,
         speaker: Speaker::Nobody,
@@ -92,8 +92,8 @@ pub(super) fn stream(
 struct Attached {
     server: Arc<Server>,
     caller: Caller,
-    /// The credential, to be looked at again.
-    headers: HeaderMap,
+    /// The header with the credential, to be looked at again.
+    credentials: HeaderMap,
     checked_at: Duration,
     requests: InboundStream<wire::AttachRequest>,
     /// What may happen besides somebody saying something.
@@ -211,7 +211,8 @@ impl Attached {
             return Ok(());
         }
         self.checked_at = now;
-        let checked = self.server.authenticator.authenticate(&self.headers, String::new()).await;
+        let checked =
+            self.server.authenticator.authenticate(&self.credentials, String::new()).await;
         let caller = checked.map_err(|error| ConnectError::unauthenticated(error.to_string()))?;
         if may(&caller, Verb::Attend) != Decision::Allow || caller.tenant != self.caller.tenant {
             let sentence = "the credential of the stream means something else by now; attach again";

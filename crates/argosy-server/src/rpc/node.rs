@@ -15,6 +15,7 @@ use argosy_control::pulse::Via;
 use argosy_core::access::Verb;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::node::Node;
+use axum::http::header::AUTHORIZATION;
 use connectrpc::{
     InboundStream, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream,
 };
@@ -122,8 +123,10 @@ impl NodeService for Nodes {
         requests: InboundStream<AttachRequest>,
     ) -> ServiceResult<ServiceStream<AttachResponse>> {
         let caller = caller(&context, Verb::Attend)?.clone();
-        let headers = context.headers().clone();
-        Response::stream_ok(attach::stream(self.server.clone(), caller, headers, requests))
+        // Kept for as long as the stream: no more of the headers than is looked at again.
+        let credentials = context.headers().get_all(AUTHORIZATION).iter().cloned();
+        let credentials = credentials.map(|value| (AUTHORIZATION, value)).collect();
+        Response::stream_ok(attach::stream(self.server.clone(), caller, credentials, requests))
     }
 }
 
