@@ -718,8 +718,8 @@ fn sentence(kind: CommandKind, by: &str, reason: &str) -> String {
     format!("{} by {by}{colon}{reason}", kind.as_str())
 }
 
-/// Text from a node, cut to what is kept.
-fn cut(text: &str) -> String {
+/// Text from outside, cut to what is kept.
+pub(crate) fn cut(text: &str) -> String {
     let end = text.floor_char_boundary(REASON_LEN_MAX);
     text.get(..end).unwrap_or_default().to_owned()
 }
@@ -742,4 +742,4 @@ pub fn not_cordoned(node: &NodeId, status: NodeStatus) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

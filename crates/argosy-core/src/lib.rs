@@ -44,6 +44,8 @@ pub mod policy;
 
 pub mod command;
 
+pub mod external;
+
 pub mod liveness;
 
 pub mod breaker;

@@ -473,6 +473,10 @@ pub struct Held {
 pub struct External {
     /// What it was last told, successfully.
     pub told: Told,
+    /// What it is being told, written down before it is: until it is known to have heard, it may have
+    /// heard either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telling: Option<Told>,
     /// How often telling it failed since.
     #[serde(default)]
     pub failures: u32,
@@ -491,6 +495,17 @@ pub enum Told {
     Cordon,
     /// Move what runs.
     Drain,
+}
+
+impl Told {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Told::Uncordon => "uncordon",
+            Told::Cordon => "cordon",
+            Told::Drain => "drain",
+        }
+    }
 }
 
 /// What a machine says when it registers.

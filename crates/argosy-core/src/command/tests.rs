@@ -12,7 +12,7 @@ fn id(number: u128) -> CommandId {
     CommandId::new(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0000 + number))
 }
 
-fn node() -> Node {
+pub(crate) fn node() -> Node {
     Node {
         id: NodeId::parse("n1").unwrap(),
         tenant: "acme".to_owned(),
