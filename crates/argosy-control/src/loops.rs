@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod sentinel;
 
 use crate::Error;
+use crate::clock::Clock;
 use crate::office::{Mutation, Office, system};
 use argosy_core::id::ResourceId;
 use argosy_core::resource::{Generation, Resource};
@@ -13,6 +14,7 @@ use argosy_store::Txn;
 use argosy_store::engine::Fence;
 use argosy_store::view::View;
 use jiff::{SignedDuration, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing::warn;
@@ -81,6 +83,47 @@ pub(crate) async fn keep_lease(office: &Office, name: &'static str, holder: &str
                 warn!(%error, lease = name, "the lease ran out");
                 return;
             }
+        }
+    }
+}
+
+/// When to look at what again; one time each.
+pub(crate) struct Alarms<K> {
+    by_time: BTreeSet<(Timestamp, K)>,
+    of: BTreeMap<K, Timestamp>,
+}
+
+impl<K> Default for Alarms<K> {
+    fn default() -> Self {
+        Self { by_time: BTreeSet::new(), of: BTreeMap::new() }
+    }
+}
+
+impl<K: Clone + Ord> Alarms<K> {
+    /// Sets or clears the alarm of one.
+    pub(crate) fn set(&mut self, key: &K, at: Option<Timestamp>) {
+        if let Some(old) = self.of.remove(key) {
+            self.by_time.remove(&(old, key.clone()));
+        }
+        if let Some(at) = at {
+            self.of.insert(key.clone(), at);
+            self.by_time.insert((at, key.clone()));
+        }
+    }
+
+    /// Takes one whose time has come.
+    pub(crate) fn due(&mut self, now: Timestamp) -> Option<K> {
+        let (at, key) = self.by_time.first().filter(|(at, _)| *at <= now)?.clone();
+        self.by_time.remove(&(at, key.clone()));
+        self.of.remove(&key);
+        Some(key)
+    }
+
+    /// Waits for the first of them; for ever, if there is none.
+    pub(crate) async fn ring(&self, clock: Clock) {
+        match self.by_time.first() {
+            Some((at, _)) => clock.sleep_until(*at).await,
+            None => std::future::pending().await,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::Error;
 use crate::loops::run::{Ended, Hands, Job};
-use crate::loops::{Amendment, Beats, RENEW_EVERY, amend, keep_lease, lead};
+use crate::loops::{Alarms, Amendment, Beats, RENEW_EVERY, amend, keep_lease, lead};
 use crate::office::{Office, system};
 use crate::resource::{bury, delete_children};
 use argosy_core::adapter::{AdapterName, Runner};
@@ -70,8 +70,7 @@ struct Desk {
     seen: Revision,
     attempts: HashMap<ResourceId, BTreeMap<AdapterName, Attempts>>,
     panics: HashMap<ResourceId, BTreeMap<AdapterName, u32>>,
-    alarms: BTreeSet<(Timestamp, ResourceId)>,
-    alarm_of: HashMap<ResourceId, Timestamp>,
+    alarms: Alarms<ResourceId>,
     runs: JoinSet<Ended>,
     jobs: HashMap<Id, Job>,
     under_way: HashMap<(ResourceId, AdapterName), AbortHandle>,
@@ -88,8 +87,7 @@ impl Desk {
             seen: Revision::ZERO,
             attempts: HashMap::new(),
             panics: HashMap::new(),
-            alarms: BTreeSet::new(),
-            alarm_of: HashMap::new(),
+            alarms: Alarms::default(),
             runs: JoinSet::new(),
             jobs: HashMap::new(),
             under_way: HashMap::new(),
@@ -104,7 +102,6 @@ impl Desk {
         let mut beat = tokio::time::interval(RENEW_EVERY);
         self.look_at_everything().await;
         while !self.fenced {
-            let alarm = self.alarms.first().map(|(at, _)| *at);
             tokio::select! {
                 changed = changes.changed() => {
                     if changed.is_err() {
@@ -113,7 +110,7 @@ impl Desk {
                     self.follow().await;
                 }
                 Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
-                () = wait_for(&self.office, alarm) => self.ring().await,
+                () = self.alarms.ring(self.office.clock) => self.ring().await,
                 _ = beat.tick() => self.beats.beat(NAME, self.office.clock.now()),
             }
         }
@@ -158,11 +155,7 @@ impl Desk {
     /// Looks at everything whose time has come.
     async fn ring(&mut self) {
         let now = self.office.clock.now();
-        while let Some((at, id)) = self.alarms.first().copied()
-            && at <= now
-        {
-            self.alarms.remove(&(at, id));
-            self.alarm_of.remove(&id);
+        while let Some(id) = self.alarms.due(now) {
             self.look_at(id).await;
         }
     }
@@ -185,7 +178,7 @@ impl Desk {
         let attempts = self.attempts.get(&id).unwrap_or(&none);
         let rules = &self.office.settings.rules;
         let plan = plan(&resource, adapters, children, attempts, now, rules);
-        self.set_alarm(id, plan.wake_at);
+        self.alarms.set(&id, plan.wake_at);
         for turn in plan.run {
             self.start(&resource, &turn.adapter, turn.reason, now);
         }
@@ -203,7 +196,7 @@ impl Desk {
             Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
             Err(error) => {
                 warn!(%error, resource = %id, "could not save what was decided; trying again");
-                self.set_alarm(id, now.checked_add(AFTER_TROUBLE).ok());
+                self.alarms.set(&id, now.checked_add(AFTER_TROUBLE).ok());
             }
         }
     }
@@ -294,18 +287,8 @@ impl Desk {
         self.look_at(job.id).await;
     }
 
-    fn set_alarm(&mut self, id: ResourceId, at: Option<Timestamp>) {
-        if let Some(old) = self.alarm_of.remove(&id) {
-            self.alarms.remove(&(old, id));
-        }
-        if let Some(at) = at {
-            self.alarm_of.insert(id, at);
-            self.alarms.insert((at, id));
-        }
-    }
-
     fn forget(&mut self, id: ResourceId) {
-        self.set_alarm(id, None);
+        self.alarms.set(&id, None);
         self.panics.remove(&id);
         for name in self.attempts.remove(&id).unwrap_or_default().into_keys() {
             if let Some(run) = self.under_way.remove(&(id, name)) {
@@ -381,11 +364,4 @@ fn touched(event: &Event) -> impl Iterator<Item = ResourceId> {
         let gone = change.tombstone.as_ref();
         [Some(change.id), gone.and_then(|gone| gone.owner)].into_iter().flatten()
     })
-}
-
-async fn wait_for(office: &Office, alarm: Option<Timestamp>) {
-    match alarm {
-        Some(at) => office.clock.sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
