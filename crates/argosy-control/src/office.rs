@@ -285,6 +285,18 @@ impl<'a> From<&'a Resource> for Belongs<'a> {
     }
 }
 
+impl<'a> From<&'a Node> for Belongs<'a> {
+    fn from(of: &'a Node) -> Self {
+        Self { tenant: &of.tenant, team: of.labels.get("team"), owner: None }
+    }
+}
+
+impl<'a> From<&'a Command> for Belongs<'a> {
+    fn from(of: &'a Command) -> Self {
+        Self { tenant: &of.tenant, team: None, owner: None }
+    }
+}
+
 impl<'a> From<&'a Tombstone> for Belongs<'a> {
     fn from(of: &'a Tombstone) -> Self {
         Self { tenant: &of.tenant, team: of.team.as_deref(), owner: of.owner }

@@ -326,7 +326,8 @@ impl Resources {
                 caller: caller.clone(),
                 office: self.office.clone(),
             };
-            Ok(Watch::start(scope, view, watch.after, changes))
+            let store = self.office.store.clone();
+            Ok(Watch::start(scope, store, view, watch.after, changes))
         })
     }
 

@@ -1,43 +1,93 @@
-//! Following a list or one resource: every later change, or a clear "list again".
+//! Following a list or one item: every later change, or a clear "list again".
+//!
+//! One implementation for resources, nodes and commands; what differs is in the files below. What a
+//! newcomer gets wrong: a watch holds no list. It begins by reading what is there piece by piece, and
+//! leaves out what changed since it began, because the changes tell of that.
 
-use crate::office::Office;
+mod command;
+mod node;
+mod resource;
+
 use crate::{Error, Revision, Stored};
-use argosy_core::access::Caller;
-use argosy_core::id::ResourceId;
-use argosy_core::resource::{Kind, Resource};
-use argosy_core::search::Filter;
-use argosy_store::view::{Event, ResourceChange, View};
+use argosy_core::resource::Resource;
+use argosy_store::Store;
+use argosy_store::view::{Event, View};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::fmt;
 
-/// What to watch.
-#[derive(Clone, Debug)]
-pub struct WatchList<'a> {
-    /// What.
-    pub kind: Kind,
-    /// Only those of this cluster.
-    pub cluster: Option<&'a str>,
-    /// Only this one.
-    pub reference: Option<&'a str>,
-    /// Only those that match.
-    pub filter: Filter,
-    /// Go on after this revision; without it, begin with what is there.
-    pub after: Option<Revision>,
+pub use self::command::WatchCommands;
+pub use self::node::WatchNodes;
+pub(crate) use self::resource::Scope;
+pub use self::resource::WatchList;
+
+/// What can be watched. The set is closed.
+pub trait Watched: Sized + 'static {
+    /// Which one.
+    type Id: Clone + fmt::Debug + fmt::Display;
+
+    /// Which of them a watch shows, and to whom.
+    type Scope;
+
+    /// Where a list goes on that is read piece by piece.
+    type Cursor;
+
+    /// One of them in an event.
+    type Change;
+
+    /// Those that an event changed.
+    fn changes(event: &Event) -> &[Self::Change];
+
+    /// Which one a change is about.
+    fn id(change: &Self::Change) -> Self::Id;
+
+    /// As it was, and as it is; what it was is not known for events read back from the engine.
+    fn sides(change: &Self::Change) -> (Option<&Stored<Self>>, Option<&Stored<Self>>);
+
+    /// Some of what the scope shows, from the beginning or where it went on; and where it goes on after
+    /// that, if there is more.
+    fn listed(
+        scope: &Self::Scope,
+        view: &View,
+        after: Option<&Self::Cursor>,
+    ) -> (Vec<Stored<Self>>, Option<Self::Cursor>);
+
+    /// Whether the scope shows it.
+    fn shows(&self, scope: &Self::Scope, view: &View) -> bool;
+
+    /// As it was made: nothing has happened to it since.
+    fn is_new(&self) -> bool;
+
+    /// Whether something that is out of sight now may have been in sight before this change, where
+    /// what it was is not known.
+    fn was_shown(scope: &Self::Scope, view: &View, change: &Self::Change) -> WasShown;
+}
+
+/// Whether something may have been in sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WasShown {
+    /// It was not, or the watcher may not know of it.
+    No,
+    /// It may have been, and the watcher may know of it: it is told of the end of something that it
+    /// perhaps never saw.
+    Maybe,
+    /// Nobody can tell whose it was: saying "deleted" could tell of others' things, silence could
+    /// leave the watcher with what is gone. It must list again.
+    Unknown,
 }
 
 /// One line of a watch.
 #[derive(Clone, Debug)]
-pub enum WatchEvent {
+pub enum WatchEvent<T: Watched = Resource> {
     /// It is new to this watch.
-    Added(Stored<Resource>),
+    Added(Stored<T>),
     /// It changed.
-    Modified(Stored<Resource>),
+    Modified(Stored<T>),
     /// It is gone, or no longer matches; as it last was, if that is known.
     Deleted {
         /// Which.
-        id: ResourceId,
+        id: T::Id,
         /// As it last was.
-        last: Option<Stored<Resource>>,
+        last: Option<Stored<T>>,
         /// When.
         revision: Revision,
     },
@@ -45,44 +95,89 @@ pub enum WatchEvent {
     Bookmark(Revision),
 }
 
+impl<T: Watched> WatchEvent<T> {
+    /// The commit it tells of.
+    pub const fn revision(&self) -> Revision {
+        match self {
+            WatchEvent::Added(item) | WatchEvent::Modified(item) => item.revision,
+            WatchEvent::Deleted { revision, .. } | WatchEvent::Bookmark(revision) => *revision,
+        }
+    }
+}
+
 /// How many commits may pass unseen before a watch says how far it is, so that a client that comes
 /// back does not ask for what is no longer retained.
 const BOOKMARK_EVERY: u64 = 1000;
 
+/// How many items of the list that a watch begins with are looked at before the view is let go. More
+/// would keep commits waiting, and memory, a thousand times if a thousand watchers are slow.
+const LISTED_MAX: usize = 512;
+
 /// A running watch.
-pub struct Watch {
-    scope: Scope,
+pub struct Watch<T: Watched = Resource> {
+    scope: T::Scope,
+    store: Store,
+    listing: Listing<T::Cursor>,
     seen: Revision,
     told: Revision,
-    queue: VecDeque<WatchEvent>,
+    queue: VecDeque<WatchEvent<T>>,
     changes: tokio::sync::watch::Receiver<Revision>,
 }
 
-impl Watch {
+/// How far the list is that a watch begins with.
+enum Listing<C> {
+    After(C),
+    Complete,
+}
+
+impl<T: Watched> Watch<T> {
+    /// `changes` was subscribed to before `view` was read, so that nothing falls between.
     pub(crate) fn start(
-        scope: Scope,
+        scope: T::Scope,
+        store: Store,
         view: &View,
         after: Option<Revision>,
         changes: tokio::sync::watch::Receiver<Revision>,
     ) -> Self {
-        let mut queue = VecDeque::new();
-        let seen = after.unwrap_or_else(|| {
-            let shown = scope.candidates(view).filter(|found| scope.shows(view, &found.value));
-            queue.extend(shown.cloned().map(WatchEvent::Added));
-            queue.push_back(WatchEvent::Bookmark(view.revision()));
-            view.revision()
-        });
-        Self { scope, seen, told: seen, queue, changes }
+        let (listing, queue) = (Listing::Complete, VecDeque::new());
+        let seen = after.unwrap_or_else(|| view.revision());
+        let mut watch = Self { scope, store, listing, seen, told: seen, queue, changes };
+        if after.is_none() {
+            watch.list(T::listed(&watch.scope, view, None));
+        }
+        watch
+    }
+
+    /// Queues a piece of the list that the watch begins with.
+    fn list(&mut self, (items, next): (Vec<Stored<T>>, Option<T::Cursor>)) {
+        let unchanged = items.into_iter().filter(|item| item.revision <= self.seen);
+        self.queue.extend(unchanged.map(WatchEvent::Added));
+        self.listing = match next {
+            Some(next) => Listing::After(next),
+            None => {
+                self.queue.push_back(WatchEvent::Bookmark(self.seen));
+                Listing::Complete
+            }
+        };
     }
 
     /// The next event; waits for it. May be dropped and called again.
     ///
     /// # Errors
     /// `Gone`, if the watcher was too slow or asked for too old a revision.
-    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
+    pub async fn next(&mut self) -> Result<WatchEvent<T>, Error> {
         loop {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(event);
+            }
+            if let Listing::After(after) = &self.listing {
+                let more = self.store.read(|view| T::listed(&self.scope, view, Some(after)));
+                self.list(more);
+                if self.queue.is_empty() {
+                    // Few match and there are many: others may go first.
+                    tokio::task::yield_now().await;
+                }
+                continue;
             }
             let caught_up = self.catch_up().await?;
             if BOOKMARK_EVERY <= self.seen.0 - self.told.0 && self.queue.is_empty() {
@@ -105,12 +200,16 @@ impl Watch {
     /// # Errors
     /// `Gone`, if it cannot.
     pub async fn check(&mut self) -> Result<(), Error> {
-        self.catch_up().await.map(drop)
+        match self.listing {
+            // It begins with what is there, so it can.
+            Listing::After(_) => Ok(()),
+            Listing::Complete => self.catch_up().await.map(drop),
+        }
     }
 
     /// Takes in what has happened since; true if that was nothing.
     async fn catch_up(&mut self) -> Result<bool, Error> {
-        let store = self.scope.office.store.clone();
+        let store = self.store.clone();
         let events = match store.events(self.seen).await? {
             Ok(events) => events,
             Err(oldest) => return Err(Error::Gone { asked: self.seen, oldest }),
@@ -127,116 +226,30 @@ impl Watch {
     /// Queues what an event means to this watcher; false if that cannot be told.
     fn take_in(&mut self, view: &View, event: &Event) -> bool {
         self.seen = event.revision;
-        for change in &event.resources {
-            let shown = |side: &Option<Stored<Resource>>| {
-                side.as_ref().is_some_and(|side| self.scope.shows(view, &side.value))
+        for change in T::changes(event) {
+            let (before, after) = T::sides(change);
+            let shown = |side: &&Stored<T>| side.value.shows(&self.scope, view);
+            let was_shown = before.is_some_and(|before| shown(&before));
+            let left = || WatchEvent::Deleted {
+                id: T::id(change),
+                last: before.cloned(),
+                revision: event.revision,
             };
-            let was_shown = shown(&change.before);
-            let next = match &change.after {
-                Some(after) if shown(&change.after) => {
-                    if was_shown || (change.before.is_none() && !is_new(&after.value)) {
-                        WatchEvent::Modified(after.clone())
-                    } else {
-                        WatchEvent::Added(after.clone())
-                    }
-                }
-                // What it was is not known for events read back from the engine: then the watcher
-                // is told of the end of something it may never have seen.
-                _ if was_shown || (change.before.is_none() && self.could_show(view, change)) => {
-                    WatchEvent::Deleted {
-                        id: change.id,
-                        last: change.before.clone(),
-                        revision: event.revision,
-                    }
-                }
-                Some(after) if change.before.is_none() && self.may_have_left(&after.value) => {
-                    return false;
-                }
-                _ => continue,
+            let next = match (before, after.filter(shown)) {
+                (_, Some(after)) if was_shown => WatchEvent::Modified(after.clone()),
+                (None, Some(after)) if !after.value.is_new() => WatchEvent::Modified(after.clone()),
+                (_, Some(after)) => WatchEvent::Added(after.clone()),
+                (Some(_), None) if was_shown => left(),
+                (Some(_), None) => continue,
+                (None, None) => match T::was_shown(&self.scope, view, change) {
+                    WasShown::No => continue,
+                    WasShown::Maybe => left(),
+                    WasShown::Unknown => return false,
+                },
             };
             self.told = event.revision;
             self.queue.push_back(next);
         }
         true
-    }
-
-    /// Whether this change may have moved a resource from a team of the caller to another. Saying
-    /// "deleted" would tell of other teams' resources, silence would leave the caller with one that
-    /// is not its own any more.
-    fn may_have_left(&self, after: &Resource) -> bool {
-        self.scope.covers(after.kind, after.id, after.owner)
-            && after.tenant == self.scope.caller.tenant
-            && 1 < after.generation
-            && after.deletion.is_none()
-            && after
-                .labels
-                .get("team")
-                .is_some_and(|team| !self.scope.caller.teams.iter().any(|mine| mine == team))
-            && after.reports.values().all(|report| report.observed_generation < after.generation)
-    }
-
-    /// Whether a resource that is out of sight now may have been in sight before: of those that were
-    /// asked for, and neither another tenant's nor another team's.
-    fn could_show(&self, view: &View, change: &ResourceChange) -> bool {
-        let Scope { caller, office, .. } = &self.scope;
-        match (&change.after, &change.tombstone) {
-            (Some(after), _) => {
-                let after = &*after.value;
-                self.scope.covers(after.kind, after.id, after.owner)
-                    && !is_new(after)
-                    && office.shows(view, caller, after.into())
-            }
-            (None, Some(gone)) => {
-                self.scope.covers(gone.kind, gone.id, gone.owner)
-                    && office.shows(view, caller, (&**gone).into())
-            }
-            (None, None) => false,
-        }
-    }
-}
-
-/// As it was created: nothing has happened to it since.
-fn is_new(resource: &Resource) -> bool {
-    let Resource { generation, reports, dispatches, stalled, .. } = resource;
-    *generation == 1 && reports.is_empty() && dispatches.is_empty() && stalled.is_empty()
-}
-
-/// Which resources a list or a watch shows.
-pub(crate) struct Scope {
-    pub(crate) kind: Kind,
-    pub(crate) cluster: Option<ResourceId>,
-    pub(crate) only: Option<ResourceId>,
-    pub(crate) filter: Filter,
-    pub(crate) caller: Caller,
-    pub(crate) office: Arc<Office>,
-}
-
-impl Scope {
-    /// At least everything the scope shows, by the narrowest index there is.
-    pub(crate) fn candidates<'v>(
-        &self,
-        view: &'v View,
-    ) -> Box<dyn Iterator<Item = &'v Stored<Resource>> + 'v> {
-        let labels = self.filter.required_labels();
-        let rarest = labels.min_by_key(|(key, value)| view.count_labelled(key, value));
-        match (self.only, self.cluster, rarest) {
-            (Some(only), _, _) => Box::new(view.resource(only).into_iter()),
-            (None, Some(cluster), _) => Box::new(view.children(cluster)),
-            (None, None, Some((key, value))) => Box::new(view.labelled(key, value)),
-            (None, None, None) => Box::new(view.resources(self.kind)),
-        }
-    }
-
-    pub(crate) fn shows(&self, view: &View, resource: &Resource) -> bool {
-        self.covers(resource.kind, resource.id, resource.owner)
-            && self.office.shows(view, &self.caller, resource.into())
-            && self.filter.matches(resource)
-    }
-
-    /// Whether it is one of those that were asked for, if they match and the caller may see them.
-    fn covers(&self, kind: Kind, id: ResourceId, owner: Option<ResourceId>) -> bool {
-        kind == self.kind
-            && self.only.is_none_or(|only| id == only)
-            && (self.cluster.is_none() || owner == self.cluster)
     }
 }

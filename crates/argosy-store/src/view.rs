@@ -13,6 +13,7 @@ use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A document and the commit that last wrote it.
@@ -135,6 +136,12 @@ impl View {
         self.nodes.values()
     }
 
+    /// The nodes after an id, by id.
+    pub fn nodes_after(&self, id: Option<&str>) -> impl Iterator<Item = &Stored<Node>> {
+        let start = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.nodes.range::<str, _>((start, Bound::Unbounded)).map(|(_, node)| node)
+    }
+
     /// The nodes that have, or had, a GPU: by serial number, or UUID where there is none.
     pub fn nodes_with_hardware(&self, hardware: &str) -> impl Iterator<Item = &Stored<Node>> {
         let ids = self.hardware.get(hardware).into_iter().flatten();
@@ -149,6 +156,12 @@ impl View {
     /// All commands, by id, which is by age.
     pub fn commands(&self) -> impl ExactSizeIterator<Item = &Stored<Command>> {
         self.commands.values()
+    }
+
+    /// The commands after an id, by id.
+    pub fn commands_after(&self, id: Option<CommandId>) -> impl Iterator<Item = &Stored<Command>> {
+        let start = id.map_or(Bound::Unbounded, Bound::Excluded);
+        self.commands.range((start, Bound::Unbounded)).map(|(_, command)| command)
     }
 
     /// The commands of a node, by age.

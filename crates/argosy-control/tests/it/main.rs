@@ -8,6 +8,7 @@ mod conditions;
 mod deletion;
 mod engine;
 mod list;
+mod node_watch;
 mod reconcile;
 mod reports;
 mod retention;
