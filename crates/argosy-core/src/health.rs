@@ -8,6 +8,7 @@
 mod door;
 mod intake;
 
+pub(crate) use intake::decisive;
 pub use intake::{absolve, expire, sight, take_in};
 
 use crate::id::CommandId;

@@ -290,7 +290,7 @@ impl<'a> Intake<'a> {
     /// Health from findings. A node that never reported is not well for having no findings.
     fn judge(&mut self, reported: bool) {
         let Self { node, now, before, .. } = self;
-        let worst = node.findings.iter().max_by_key(|f| (weight(f), Reverse((f.first, &f.key))));
+        let worst = decisive(&node.findings);
         if worst.is_none() && !reported && node.health.reason == NO_REPORT {
             return;
         }
@@ -359,6 +359,11 @@ fn finding_of(name: &str, result: &CheckResult, now: Timestamp) -> Option<Findin
         count: 1,
         ends: Ends::WhenCheckPasses,
     })
+}
+
+/// The finding that decides: the worst, and of equals the oldest.
+pub(crate) fn decisive(findings: &[Finding]) -> Option<&Finding> {
+    findings.iter().max_by_key(|finding| (weight(finding), Reverse((finding.first, &finding.key))))
 }
 
 /// How much a finding counts. One that nobody could judge may hide the worst, so it counts for more

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the panic is the failure of the test")]
 
+mod node;
+
 use argosy_core::adapter::{AdapterName, Definite, Report, Reported, Reports, Tri};
 use argosy_core::command::{Command, CommandKind, CommandState, Outcome};
 use argosy_core::id::{CommandId, ResourceId};
