@@ -11,11 +11,16 @@ mod command;
 
 mod node;
 
+mod plan;
+
 mod resource;
 
 use crate::command::Command;
 use crate::node::Node;
+use crate::node::settings::NodeSettings;
+use crate::remedy::{Fleet, Plan};
 use crate::resource::Resource;
+use jiff::Timestamp;
 
 /// A change that is about to be made.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +48,17 @@ pub enum Change<'a> {
         /// As it will be.
         after: &'a Command,
     },
+    /// Of the fleet, by a plan that is about to be carried out.
+    Fleet {
+        /// As it is.
+        fleet: &'a Fleet<'a>,
+        /// What is to be done.
+        plan: &'a Plan,
+        /// The budgets.
+        settings: &'a NodeSettings,
+        /// When.
+        now: Timestamp,
+    },
 }
 
 /// Where a change of a node comes from: some may do less than others.
@@ -58,25 +74,30 @@ pub enum Cause {
 
 /// The first rule that a change breaks.
 ///
-/// I5: a command is effective once and ends once. I6: generations, reports and their numbers never go
+/// I3: an action starts from what is, and its guards are asked. I4: no plan takes more nodes out of
+/// service than a budget allows. I5: a command is effective once and ends once. I6: generations, reports and their numbers never go
 /// backwards. I7: only legal steps; deletion is not undone; registration clears nothing. I11: lists
 /// have their limits.
 ///
 /// # Errors
 /// A sentence that names the thing, the rule, and what is wrong.
 pub fn check(change: Change<'_>) -> Result<(), String> {
-    let broken =
-        match change {
-            Change::Resource { before, after } => {
-                let step = || before.and_then(|before| resource::step(before, after));
-                let broken = resource::state(after).or_else(step);
-                broken.map(|broken| format!("{} {}: {broken}", after.kind, after.id))
-            }
-            Change::Node { before, after, cause } => node::broken(before, after, cause)
-                .map(|broken| format!("Node {}: {broken}", after.id)),
-            Change::Command { before, after } => command::broken(before, after)
-                .map(|broken| format!("Command {}: {broken}", after.id)),
-        };
+    let broken = match change {
+        Change::Resource { before, after } => {
+            let step = || before.and_then(|before| resource::step(before, after));
+            let broken = resource::state(after).or_else(step);
+            broken.map(|broken| format!("{} {}: {broken}", after.kind, after.id))
+        }
+        Change::Node { before, after, cause } => {
+            let broken = node::broken(before, after, cause);
+            broken.map(|broken| format!("Node {}: {broken}", after.id))
+        }
+        Change::Command { before, after } => {
+            let broken = command::broken(before, after);
+            broken.map(|broken| format!("Command {}: {broken}", after.id))
+        }
+        Change::Fleet { fleet, plan, settings, now } => plan::broken(fleet, plan, settings, now),
+    };
     broken.map_or(Ok(()), Err)
 }
 

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the panic is the failure of the test")]
 
+mod breaker;
 mod node;
 
 use argosy_core::adapter::{AdapterName, Definite, Report, Reported, Reports, Tri};

@@ -1,0 +1,297 @@
+//! How much of each budget is used, and what each breaker says: counted once over the fleet.
+
+use super::{Fleet, Plan, turned_bad_at};
+use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
+use crate::node::settings::{BreakerSettings, Budget, NodeSettings};
+use crate::node::{Duty, Node};
+use jiff::Timestamp;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// How much of one budget is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetUse {
+    /// Of what.
+    pub scope: Scope,
+    /// How many nodes are out of service by our own doing, or about to be.
+    pub used: usize,
+    /// How many may be.
+    pub allowed: usize,
+    /// How many nodes there are that are not warming up.
+    pub total: usize,
+}
+
+/// How many of so many nodes may be out of service by our own doing.
+pub fn allowed(budget: &Budget, total: usize) -> usize {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a fleet has fewer nodes than 2^52, and the percentage is clamped"
+    )]
+    let share = (budget.percent.clamp(0.0, 100.0) * (total as f64) / 100.0).floor() as usize;
+    share.max(usize::try_from(budget.at_least).unwrap_or(usize::MAX))
+}
+
+/// How much of each budget is used: of every pool and zone, and of the fleet.
+pub fn budgets(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Vec<BudgetUse> {
+    let tallies = Tallies::count(fleet, settings, now).list.into_iter();
+    let mut all: Vec<BudgetUse> = tallies
+        .map(|tally| BudgetUse {
+            scope: tally.area.scope(),
+            used: tally.used,
+            allowed: tally.allowed(),
+            total: tally.counts.total,
+        })
+        .collect();
+    all.sort_by(|a, b| a.scope.cmp(&b.scope));
+    all
+}
+
+/// What is counted for one pool, one zone, or the fleet.
+struct Tally<'a> {
+    area: Area<'a>,
+    budget: Budget,
+    settings: BreakerSettings,
+    counts: Counts,
+    used: usize,
+    /// When a node was last taken out of service by our own doing.
+    youngest: Option<Timestamp>,
+    stored: Option<&'a Breaker>,
+    breaker: Option<Breaker>,
+}
+
+impl<'a> Tally<'a> {
+    fn new(area: Area<'a>, node: &Node, settings: &NodeSettings) -> Self {
+        let fleet = &settings.fleet;
+        let pool = settings.of(node.pool.as_deref());
+        let (budget, settings) = match area {
+            Area::Fleet => (fleet.budget, fleet.breaker),
+            Area::Zone(..) => (fleet.zone_budget, fleet.zone_breaker),
+            Area::Pool(..) => (pool.budget, pool.breaker),
+        };
+        let (counts, stored) = (Counts::default(), None);
+        Self { area, budget, settings, counts, used: 0, youngest: None, stored, breaker: None }
+    }
+
+    fn allowed(&self) -> usize {
+        allowed(&self.budget, self.counts.total)
+    }
+
+    fn has_allowance(&self) -> bool {
+        self.breaker.as_ref().and_then(Breaker::left) != Some(0)
+    }
+
+    /// When the next node may be taken out of service; `None` if it may now.
+    fn rate_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        let youngest = self.youngest.filter(|at| !passed(*at, self.budget.every, now))?;
+        Some(later(youngest, self.budget.every))
+    }
+}
+
+/// What keeps a node from being acted on, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Guard {
+    pub(super) word: &'static str,
+    /// When it lets go by itself, if that can be told.
+    pub(super) until: Option<Timestamp>,
+    place: usize,
+}
+
+/// Every tally, and which of them each node counts in.
+pub(super) struct Tallies<'a> {
+    list: Vec<Tally<'a>>,
+    /// Three for each node, in its order; `NOWHERE` for a node that does not say its zone.
+    places: Vec<[usize; 3]>,
+    /// Breakers of pools and zones that have no nodes any more.
+    deserted: Vec<Breaker>,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+impl<'a> Tallies<'a> {
+    pub(super) fn count(fleet: &Fleet<'a>, settings: &NodeSettings, now: Timestamp) -> Self {
+        let (list, deserted) = (Vec::new(), Vec::new());
+        let places = Vec::with_capacity(fleet.nodes.len());
+        let mut all = Tallies { list, places, deserted };
+        let mut known: HashMap<Area<'a>, usize> = HashMap::new();
+        let mut bad = Vec::new();
+        for subject in &fleet.nodes {
+            let node = subject.node;
+            if matches!(node.duty, Duty::Terminated(_)) {
+                all.places.push([NOWHERE; 3]);
+                continue;
+            }
+            let mut places = [NOWHERE; 3];
+            for (place, area) in places.iter_mut().zip(Area::of(node)) {
+                *place = *known.entry(area).or_insert_with(|| {
+                    all.list.push(Tally::new(area, node, settings));
+                    all.list.len() - 1
+                });
+            }
+            all.places.push(places);
+            let warm = !passed(node.joined_at, settings.of(node.pool.as_deref()).warm_up, now);
+            let hold = node.duty.hold();
+            let out_since = hold.filter(|hold| hold.automatic).map(|hold| hold.at);
+            let out_since = out_since.or(subject.cordon_pending);
+            for place in places {
+                let Some(tally) = all.list.get_mut(place) else { continue };
+                tally.counts.nodes += 1;
+                tally.counts.total += usize::from(!warm);
+                // One that is warming up is in no percentage, but out of service all the same.
+                tally.used += usize::from(out_since.is_some());
+                tally.youngest = tally.youngest.max(out_since);
+            }
+            // What an operator took out of service is theirs, whatever becomes of it there.
+            if !warm && hold.is_none_or(|hold| hold.automatic) {
+                bad.extend(turned_bad_at(node).map(|at| (at, places)));
+            }
+        }
+        all.attach(&fleet.breakers, &known);
+        all.judge(&bad, now);
+        all
+    }
+
+    fn attach(&mut self, breakers: &[&'a Breaker], known: &HashMap<Area<'a>, usize>) {
+        for breaker in breakers {
+            let place = match &breaker.scope {
+                Scope::Fleet => known.get(&Area::Fleet),
+                Scope::Pool { tenant, pool } => known.get(&Area::Pool(tenant, pool)),
+                scope @ Scope::Zone { .. } => {
+                    let mut zones = known.iter().filter(|(area, _)| matches!(area, Area::Zone(..)));
+                    zones.find(|(area, _)| area.scope() == *scope).map(|(_, place)| place)
+                }
+            };
+            match place.and_then(|place| self.list.get_mut(*place)) {
+                Some(tally) => tally.stored = Some(breaker),
+                None => self.deserted.push((*breaker).clone()),
+            }
+        }
+    }
+
+    /// Turns every breaker by what went bad and when.
+    fn judge(&mut self, bad: &[(Timestamp, [usize; 3])], now: Timestamp) {
+        for (at, places) in bad {
+            for place in places {
+                let Some(tally) = self.list.get_mut(*place) else { continue };
+                if counts(tally.stored, *at, &tally.settings, now) {
+                    tally.counts.bad += 1;
+                    tally.counts.last_bad_at = tally.counts.last_bad_at.max(Some(*at));
+                }
+            }
+        }
+        for tally in &mut self.list {
+            tally.breaker = turn(tally.stored, tally.area, tally.counts, &tally.settings, now);
+        }
+    }
+
+    /// When a breaker turns although nothing changed.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        let turns = self.list.iter().filter_map(|tally| {
+            tally.breaker.as_ref().map(|breaker| turns_at(breaker, &tally.settings))
+        });
+        turns.min()
+    }
+
+    fn of(&self, index: usize) -> impl Iterator<Item = (usize, &Tally<'a>)> {
+        let places = self.places.get(index).copied().unwrap_or([NOWHERE; 3]);
+        places.into_iter().filter_map(|place| Some((place, self.list.get(place)?)))
+    }
+
+    /// Why the first breaker is open that a node is behind; half open is not open.
+    pub(super) fn open(&self, index: usize) -> Option<String> {
+        let open = |tally: &Tally<'_>| {
+            let breaker = tally.breaker.as_ref()?;
+            let open = breaker.left() == Some(0) && breaker.half_open.is_none();
+            open.then(|| breaker.reason.clone())
+        };
+        self.of(index).find_map(|(_, tally)| open(tally))
+    }
+
+    /// Takes a node out of service, or to its drain, everywhere it counts; or says which guard holds
+    /// that. A drain takes nothing more from a budget: its node is out of service already.
+    pub(super) fn take(&mut self, index: usize, drain: bool, now: Timestamp) -> Result<(), Guard> {
+        let stopped = self.of(index).find(|(_, tally)| !tally.has_allowance());
+        if let Some((place, tally)) = stopped {
+            let breaker = tally.breaker.as_ref();
+            let until = breaker.map(|breaker| turns_at(breaker, &tally.settings));
+            return Err(Guard { word: "breaker", until, place });
+        }
+        if !drain {
+            let full = self.of(index).find(|(_, tally)| tally.allowed() <= tally.used);
+            if let Some((place, _)) = full {
+                return Err(Guard { word: "budget", until: None, place });
+            }
+            let rates = self
+                .of(index)
+                .filter_map(|(place, tally)| tally.rate_ends(now).map(|until| (until, place)));
+            if let Some((until, place)) = rates.max() {
+                return Err(Guard { word: "rate", until: Some(until), place });
+            }
+        }
+        for place in self.places.get(index).copied().unwrap_or([NOWHERE; 3]) {
+            let Some(tally) = self.list.get_mut(place) else { continue };
+            if !drain {
+                tally.used += 1;
+                tally.youngest = Some(now);
+            }
+            let breaker = tally.breaker.as_mut().filter(|breaker| !breaker.is_closed());
+            if let Some(step) = breaker.and_then(|breaker| breaker.half_open.as_mut()) {
+                step.taken = step.taken.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a guard says, with the numbers.
+    pub(super) fn why(&self, guard: Guard, now: Timestamp) -> String {
+        let Some(tally) = self.list.get(guard.place) else { return String::new() };
+        let Tally { area, used, counts, budget, .. } = tally;
+        match (guard.word, &tally.breaker) {
+            ("breaker", Some(Breaker { half_open: Some(step), .. })) => format!(
+                "{area}: the breaker is half open, and {} of {} actions were taken",
+                step.taken, step.allowed
+            ),
+            ("breaker", Some(breaker)) => format!("the breaker is open: {}", breaker.reason),
+            ("budget", _) => format!(
+                "{area}: {used} nodes are out of service by our own doing, and {} may be ({} % of {}, \
+                 at least {})",
+                tally.allowed(),
+                budget.percent,
+                counts.total,
+                budget.at_least
+            ),
+            _ => {
+                let ago = tally.youngest.map_or(0, |at| now.duration_since(at).abs().as_secs());
+                let every_s = budget.every.as_secs();
+                format!(
+                    "{area}: a node was taken out of service {ago} s ago, and it is one each {every_s} s"
+                )
+            }
+        }
+    }
+
+    /// The budgets a node is in: `pool h100 2/5, zone a 2/10, fleet 7/50`.
+    pub(super) fn line(&self, index: usize) -> String {
+        let mut line = String::new();
+        for (_, tally) in self.of(index) {
+            let comma = if line.is_empty() { "" } else { ", " };
+            write!(line, "{comma}{} {}/{}", tally.area, tally.used, tally.allowed())
+                .expect("writing to a string cannot fail");
+        }
+        line
+    }
+
+    /// Puts the breakers that changed into the plan.
+    pub(super) fn settle(self, plan: &mut Plan) {
+        for tally in self.list {
+            match (tally.stored, tally.breaker) {
+                (Some(stored), Some(breaker)) if *stored == breaker => {}
+                (_, Some(breaker)) => plan.breakers.push(breaker),
+                (Some(stored), None) => plan.closed.push(stored.clone()),
+                (None, None) => {}
+            }
+        }
+        plan.closed.extend(self.deserted);
+    }
+}
