@@ -1,16 +1,17 @@
 //! `navarch.ControlPlaneService`, for unmodified daemons and command lines.
 
+mod list;
+
 use super::convert::navarch as convert;
 use super::{caller, check_id, one};
 use crate::Server;
-use crate::problem::rpc::{node_status, status};
+use crate::problem::rpc::{internal, node_status, status};
 use argosy_api::rpc::navarch::{
     ControlPlaneService, GetInstanceRequest, GetInstanceResponse, GetNodeCommandsRequest,
     GetNodeCommandsResponse, GetNodeRequest, GetNodeResponse, GetNodeResponseView,
     HeartbeatRequest, HeartbeatResponse, IssueCommandRequest, IssueCommandResponse,
     ListInstancesRequest, ListInstancesResponse, ListNodesRequest, ListNodesRequestView,
-    ListNodesResponse, ListNodesResponseView, RegisterNodeRequest, RegisterNodeResponse,
-    ReportHealthRequest, ReportHealthResponse,
+    RegisterNodeRequest, RegisterNodeResponse, ReportHealthRequest, ReportHealthResponse,
 };
 use argosy_control::command::{NewCommand, Wire};
 use argosy_control::pulse::Via;
@@ -19,23 +20,13 @@ use argosy_core::access::Verb;
 use argosy_core::command::CommandKind;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::node::Node;
-use buffa::{MessageFieldView, RepeatedView, ViewEncode};
-use bytes::BytesMut;
+use buffa::MessageFieldView;
 use connectrpc::{
-    ConnectError, PreEncoded, RequestContext, Response, ServiceRequest, ServiceResult,
+    ConnectError, PreEncoded, Protocol, RequestContext, Response, ServiceRequest, ServiceResult,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// How many nodes of a list are written before others get their turn: about a tenth of a millisecond.
-const LIST_CHUNK: usize = 128;
-
-/// Above this, a list is not compressed, even if the client would take it.
-///
-/// Compression cannot be interrupted: of a fleet of 20,000 it would hold a core for a tenth of a second,
-/// while heartbeats wait. Whoever lists a fleet is near it.
-const COMPRESS_MAX: usize = 1024 * 1024;
 
 /// The service.
 pub(crate) struct Navarch {
@@ -52,7 +43,7 @@ impl Navarch {
         &self,
         context: &RequestContext,
         request: &ListNodesRequestView<'_>,
-    ) -> Result<Vec<Listed>, ConnectError> {
+    ) -> Result<Vec<list::Listed>, ConnectError> {
         let caller = caller(context, Verb::Read)?;
         let any_status = request.status.to_i32() == 0;
         let mut listed = Vec::new();
@@ -70,8 +61,6 @@ impl Navarch {
         Ok(listed)
     }
 }
-
-type Listed = (Arc<Node>, Option<Timestamp>);
 
 #[expect(refining_impl_trait, reason = "nobody but the generated dispatcher calls it")]
 impl ControlPlaneService for Navarch {
@@ -137,21 +126,10 @@ impl ControlPlaneService for Navarch {
         &self,
         context: RequestContext,
         request: ServiceRequest<'_, ListNodesRequest>,
-    ) -> ServiceResult<PreEncoded<ListNodesResponse>> {
+    ) -> ServiceResult<list::Listing> {
         let listed = self.listed(&context, request.view())?;
-        let mut bytes = BytesMut::new();
-        for (at, chunk) in listed.chunks(LIST_CHUNK).enumerate() {
-            if at == 1 {
-                // One allocation for the rest, by the size of the first.
-                bytes.reserve(bytes.len() * listed.len().div_ceil(LIST_CHUNK));
-            }
-            let nodes = chunk.iter().map(|(node, heard)| convert::node(node, *heard)).collect();
-            // One message after another is one message with the elements of all.
-            ListNodesResponseView { nodes: RepeatedView::new(nodes) }.encode(&mut bytes);
-            tokio::task::yield_now().await;
-        }
-        let compress = (COMPRESS_MAX < bytes.len()).then_some(false);
-        Ok(Response::new(PreEncoded::from_bytes_unchecked(bytes.freeze())).compress(compress))
+        let asked = Protocol::detect(context.headers()).ok_or_else(internal)?;
+        list::write(&listed, asked.codec_format).await
     }
 
     async fn get_node(
