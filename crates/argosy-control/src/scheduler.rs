@@ -60,8 +60,9 @@ impl From<SendError> for SchedulerError {
 
 /// A workload system: Slurm, Kubernetes, or something that is told by webhook.
 ///
-/// Flow: `drain`, again while it fails; then `drain_status` from time to time, until it says drained or
-/// the deadline has passed; `uncordon` when the machine may work again, which also calls a drain off.
+/// Flow: `drain`, again while it fails; then `drain_status` from time to time, until it says drained, and
+/// once more after the deadline, for what is left. The last call counts: `cordon` after `drain` lets
+/// what still runs stay, `uncordon` gives the machine work again.
 ///
 /// Guarantees: each call is idempotent, takes seconds, and may be dropped at any await; nothing has to be
 /// remembered between two calls, so another process can go on. What a person did in the system by

@@ -4,8 +4,11 @@ pub mod webhook;
 
 pub mod slurm;
 
+pub mod kubernetes;
+
 use argosy_control::clock::Clock;
 use argosy_control::scheduler::Scheduler;
+use kubernetes::{KubernetesScheduler, KubernetesSettings};
 use slurm::{SlurmScheduler, SlurmSettings};
 use std::sync::Arc;
 use webhook::{WebhookScheduler, WebhookSettings};
@@ -16,6 +19,8 @@ pub enum SchedulerSettings {
     Webhook(WebhookSettings),
     /// Slurm.
     Slurm(SlurmSettings),
+    /// Kubernetes.
+    Kubernetes(KubernetesSettings),
 }
 
 /// A setting that cannot be used.
@@ -44,6 +49,9 @@ impl SchedulerSettings {
         match self {
             Self::Webhook(settings) => Ok(Arc::new(WebhookScheduler::new(settings, clock)?)),
             Self::Slurm(settings) => Ok(Arc::new(SlurmScheduler::new(settings)?)),
+            Self::Kubernetes(settings) => {
+                Ok(Arc::new(KubernetesScheduler::new(settings, clock).await?))
+            }
         }
     }
 }

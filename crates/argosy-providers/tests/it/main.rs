@@ -5,3 +5,6 @@ mod harness;
 
 #[cfg(test)]
 mod slurm;
+
+#[cfg(test)]
+mod kubernetes;
