@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up build test bench fmt lint docs deps clean-data
+.PHONY: help up build test test-kube bench fmt lint docs deps clean-data
 
 help: ## print this help
 	@echo "Argosy: one control plane for GPU fleets"
@@ -18,6 +18,10 @@ build: ## build the program: target/release/argosy
 
 test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and a Python environment if missing)
 	@scripts/ci-steps
+
+test-kube: ## the Kubernetes tests against a real API server, which is built first (needs Go; minutes, once)
+	@scripts/kube-apiserver
+	ARGOSY_TEST_KUBERNETES=1 cargo test --locked -p argosy-providers --test it kubernetes
 
 bench: ## measure: latency, throughput and memory, embedded and PostgreSQL side by side (ARGS=--quick)
 	@scripts/bench $(ARGS)
