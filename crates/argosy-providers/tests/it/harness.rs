@@ -32,10 +32,18 @@ pub(crate) fn machine(id: &str, hostname: &str) -> Machine {
     Machine { id: id.to_owned(), hostname: hostname.to_owned(), labels: Labels::default() }
 }
 
-/// Ports that were free a moment ago: for programs that cannot choose one themselves.
+/// Ports that are free, for programs that cannot choose one themselves. They are below those that the
+/// kernel gives away by itself: nobody is given one between our look and the program's start.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let taken = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    taken.map(|listener| listener.local_addr().expect("it is bound").port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Test programs that run at once begin at different places.
+    let first = std::process::id().wrapping_mul(97);
+    [(); N].map(|()| {
+        let tried = (0..10_000).map(|_| first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)));
+        let mut ports = tried.map(|number| 20_000 + u16::try_from(number % 10_000).expect("small"));
+        let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+        free.expect("a free port among ten thousand")
+    })
 }
 
 /// A process that is killed when the test is done with it; what it prints is in a file.
