@@ -15,6 +15,7 @@ use crate::provider::Provider;
 use crate::pulse::PulseBoard;
 use crate::resource::Resources;
 use crate::safety::Safety;
+use crate::scheduler::Scheduler;
 use crate::stats::Stats;
 use crate::task::Tasks;
 use argosy_core::access::Authorization;
@@ -92,6 +93,8 @@ pub struct Outside {
     pub clouds: BTreeMap<String, Arc<dyn Provider>>,
     /// Delivers events to adapters outside.
     pub notifier: Arc<dyn Notifier>,
+    /// Workload systems that are told of nodes; none, if nobody wants to know.
+    pub schedulers: Vec<Arc<dyn Scheduler>>,
 }
 
 impl Control {
@@ -118,7 +121,7 @@ impl Control {
         });
         let resources = Resources { office: office.clone() };
         let adapters = Adapters { resources: resources.clone() };
-        let Outside { clouds, notifier } = outside;
+        let Outside { clouds, notifier, schedulers } = outside;
         let clouds = Arc::new(clouds);
         let hands = {
             let adapters = adapters.clone();
@@ -141,6 +144,10 @@ impl Control {
         let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
         tasks.start("commands", loops::command::run(o, b, h));
         tasks.start("dispatch", loops::command::ring(office.clone(), board.clone(), beats.clone()));
+        if !schedulers.is_empty() {
+            let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
+            tasks.start("external", loops::external::run(o, schedulers.into(), b, h));
+        }
         let commands = Commands::new(office.clone(), board);
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };

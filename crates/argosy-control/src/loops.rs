@@ -1,6 +1,7 @@
 //! The loops: woken by the feed, they look again.
 
 pub(crate) mod command;
+pub(crate) mod external;
 pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;

@@ -87,6 +87,11 @@ impl<'v> Sheet<'v> {
         self.entries.extend(entries);
     }
 
+    /// Adds a line to the ledger.
+    pub(crate) fn note(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
     /// Takes in what time has done to the commands.
     pub(crate) fn elapse(&mut self, settings: &PoolSettings, now: Timestamp) {
         for command in self.open() {

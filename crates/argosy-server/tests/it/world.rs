@@ -132,7 +132,8 @@ impl World {
             audit_kept: day,
             history_kept: day,
         };
-        let outside = Outside { clouds: BTreeMap::new(), notifier: Arc::new(Nobody) };
+        let (clouds, schedulers) = (BTreeMap::new(), Vec::new());
+        let outside = Outside { clouds, notifier: Arc::new(Nobody), schedulers };
         let control =
             Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);
         let (stop, shutdown) = watch::channel(false);

@@ -53,8 +53,11 @@ pub(crate) async fn serve(
     tasks.start("store", driver.run());
 
     let cloud = simulated_cloud(config, clock)?;
-    let outside =
-        Outside { clouds: clouds(config, cloud.as_ref()), notifier: notifier(config, clock)? };
+    let outside = Outside {
+        clouds: clouds(config, cloud.as_ref()),
+        notifier: notifier(config, clock)?,
+        schedulers: Vec::new(),
+    };
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
     let control =
