@@ -4,9 +4,11 @@
 
 mod access;
 mod audit;
+mod command;
 mod conditions;
 mod deletion;
 mod engine;
+mod external;
 mod list;
 mod node_watch;
 mod reconcile;
@@ -15,5 +17,6 @@ mod retention;
 mod takeover;
 mod watch;
 mod webhook;
+mod workload;
 mod world;
 mod write;

@@ -1,11 +1,13 @@
 //! A control plane in virtual time, with a scripted cloud and a scripted post office.
 
 use crate::engine::Rig;
+use crate::workload::Workload;
 use argosy_control::clock::Clock;
 use argosy_control::ids::Ids;
 use argosy_control::notify::{CloudEvent, Notifier, SendError};
 use argosy_control::provider::{Ask, Cause, Done, Part, Provider, Refusal};
 use argosy_control::resource::{Created, Creation, Target, Write};
+use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Error, Outside, Settings, Stored};
 use argosy_core::access::{Authorization, Caller, Role};
@@ -42,6 +44,8 @@ pub(crate) struct Elsewhere {
     pub(crate) post: Arc<Post>,
     /// The provider that the cloud is configured for.
     pub(crate) provider: Mutex<&'static str>,
+    /// The workload system, if one is configured.
+    pub(crate) workload: Option<Arc<Workload>>,
     clock: Clock,
     ids: Ids,
 }
@@ -98,12 +102,20 @@ impl World {
     }
 
     pub(crate) async fn with(settings: Settings) -> World {
+        World::with_workload(settings, None).await
+    }
+
+    pub(crate) async fn with_workload(
+        settings: Settings,
+        workload: Option<Arc<Workload>>,
+    ) -> World {
         let clock = Clock::simulated("2026-01-01T00:00:00Z".parse().unwrap());
         let memory = Arc::new(Memory::with_clock(Arc::new(move || clock.now())));
         let outside = Arc::new(Elsewhere {
             cloud: Arc::default(),
             post: Arc::default(),
             provider: Mutex::new("gcp"),
+            workload,
             clock,
             ids: Ids::seeded(7),
         });
@@ -138,6 +150,11 @@ impl World {
         let plugs = Outside {
             clouds: BTreeMap::from([(outside.provider.lock().unwrap().to_string(), cloud)]),
             notifier: outside.post.clone(),
+            schedulers: outside
+                .workload
+                .iter()
+                .map(|workload| workload.clone() as Arc<dyn Scheduler>)
+                .collect(),
         };
         let Elsewhere { clock, ids, .. } = &*outside;
         let control =
