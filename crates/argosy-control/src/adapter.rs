@@ -202,7 +202,7 @@ impl Adapters {
     ) -> Result<Vec<(u64, DeadLetter)>, Error> {
         allow_verb(caller, Verb::Administer)?;
         let keep = |letter: &DeadLetter| letter.tenant == caller.tenant;
-        let found = self.resources.office.newest(DEAD_LETTERS, before, limit, keep).await?;
+        let found = self.resources.office.newest(DEAD_LETTERS, None, before, limit, keep).await?;
         Ok(found.into_iter().map(|(entry, letter)| (entry.sequence, letter)).collect())
     }
 }

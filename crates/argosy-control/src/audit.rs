@@ -65,7 +65,7 @@ impl Audit {
     ) -> Result<Vec<AuditEntry>, Error> {
         allow_verb(caller, Verb::Administer)?;
         let keep = |record: &AuditRecord| record.tenant == caller.tenant;
-        let found = self.office.newest(AUDIT, before, limit, keep).await?;
+        let found = self.office.newest(AUDIT, None, before, limit, keep).await?;
         let entry = |(entry, record): (Entry, AuditRecord)| AuditEntry {
             sequence: entry.sequence,
             revision: entry.revision.0,

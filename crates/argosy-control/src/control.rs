@@ -112,12 +112,14 @@ impl Control {
         let settings = Arc::new(settings);
         let stats = Arc::new(Stats::default());
         let beats = Arc::new(Beats::default());
+        let (notes, left) = loops::notes::queue();
         let office = Arc::new(Office {
             store,
             clock,
             ids: ids.clone(),
             settings: settings.clone(),
             stats: stats.clone(),
+            notes,
         });
         let resources = Resources { office: office.clone() };
         let adapters = Adapters { resources: resources.clone() };
@@ -141,6 +143,8 @@ impl Control {
         let board = PulseBoard::default();
         let book = Arc::new(PolicyBook::default());
         let nodes = Nodes { office: office.clone(), board: board.clone(), policies: book.clone() };
+        let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
+        tasks.start("notes", loops::notes::run(o, board.clone(), left, b, h));
         let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
         tasks.start("commands", loops::command::run(o, b, h));
         tasks.start("dispatch", loops::command::ring(office.clone(), board.clone(), beats.clone()));

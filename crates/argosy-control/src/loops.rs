@@ -2,6 +2,7 @@
 
 pub(crate) mod command;
 pub(crate) mod external;
+pub(crate) mod notes;
 pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;

@@ -4,7 +4,9 @@ use crate::clock::Clock;
 use crate::control::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::loops::notes::{IMPERSONATION, Note, Notes, Refusal};
 use crate::node::LEDGER;
+use crate::pulse::Moment;
 use crate::stats::Stats;
 use argosy_core::access::{Caller, Decision, Role, Verb, may, may_see, may_touch, teams_matter};
 use argosy_core::adapter::AdapterSpec;
@@ -13,7 +15,7 @@ use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger;
-use argosy_core::node::Node;
+use argosy_core::node::{Node, NodeId};
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
 use argosy_core::status::Condition;
 use argosy_policy::MappedCondition;
@@ -52,6 +54,7 @@ pub(crate) struct Office {
     pub(crate) ids: Ids,
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) notes: Notes,
 }
 
 impl Office {
@@ -216,10 +219,12 @@ impl Office {
         txn.append(AUDIT, &record.id, &record);
     }
 
-    /// The newest entries of a stream that `keep` keeps, before a sequence number.
+    /// The newest entries of a stream, or of one subject in it, that `keep` keeps, before a sequence
+    /// number.
     pub(crate) async fn newest<T: DeserializeOwned>(
         &self,
         stream: &str,
+        subject: Option<&str>,
         before: Option<u64>,
         limit: usize,
         keep: impl Fn(&T) -> bool,
@@ -227,9 +232,8 @@ impl Office {
         let mut found = Vec::new();
         let mut cursor = before;
         while found.len() < limit {
-            let stream = stream.to_owned();
-            let query =
-                EntryQuery { stream, subject: None, cursor, newest_first: true, limit: PAGE };
+            let (stream, subject) = (stream.to_owned(), subject.map(str::to_owned));
+            let query = EntryQuery { stream, subject, cursor, newest_first: true, limit: PAGE };
             let page = self.store.entries(&query).await?;
             let Some(last) = page.last() else { break };
             cursor = Some(last.sequence);
@@ -241,6 +245,34 @@ impl Office {
             }
         }
         Ok(found)
+    }
+
+    /// Now, on both clocks.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { wall: self.clock.now(), monotonic: self.clock.monotonic() }
+    }
+
+    /// May the caller speak for this node? A credential that is another node's may not, whether the node
+    /// exists or not, and somebody will want to know (K1).
+    pub(crate) fn speaks_for(&self, caller: &Caller, node: &str) -> Result<(), Error> {
+        allow_verb(caller, Verb::Attend)?;
+        let Some(own) = caller.node.as_deref().filter(|own| *own != node) else { return Ok(()) };
+        let node = NodeId::parse(node).map_err(|error| Error::Invalid(vec![error]))?;
+        self.stats.impersonations.add_one();
+        let reason = format!("the credential is that of node {own}");
+        let (action, caller) = (IMPERSONATION, caller.clone());
+        let refusal = Refusal { action, node: node.clone(), caller, reason };
+        self.note_later(Note::Refused(refusal));
+        Err(Error::Forbidden(format!("this credential speaks for node {own}, not for {node}")))
+    }
+
+    /// Leaves something to be written down soon, without waiting; false if there was no room.
+    pub(crate) fn note_later(&self, note: Note) -> bool {
+        let left = self.notes.leave(note);
+        if !left {
+            self.stats.notes_lost.add_one();
+        }
+        left
     }
 
     /// May the caller do this to the resource?

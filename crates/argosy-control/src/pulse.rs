@@ -3,44 +3,24 @@
 //! What a newcomer gets wrong: nothing here is stored. After a restart the board is empty, and the
 //! amnesty in `core::liveness` makes that harmless.
 
+mod quota;
+
+mod sample;
+
+pub(crate) use quota::{Allowance, Spend};
+pub use sample::{GpuSample, Sample};
+
 use argosy_core::node::NodeId;
 use jiff::Timestamp;
+use quota::Quota;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// Measurements of one heartbeat. Not finite or out of range: not there.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// In percent.
-    pub cpu_percent: f32,
-    /// In percent.
-    pub memory_percent: f32,
-    /// By GPU.
-    pub gpus: Vec<GpuSample>,
-    /// Jobs that wait for this node's pool, if it knows.
-    pub pending_jobs: Option<u32>,
-    /// How long the queue is, if it knows.
-    pub queue_depth: Option<u32>,
-}
-
-/// Measurements of one GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct GpuSample {
-    /// Its place.
-    pub index: u16,
-    /// In degrees Celsius.
-    pub temperature: i16,
-    /// In watts.
-    pub power: u16,
-    /// In percent.
-    pub utilization: f32,
-    /// In bytes.
-    pub memory_used: u64,
-}
 
 /// How a node talks to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +58,18 @@ pub struct Moment {
 /// How many parts the board has: heartbeats of different nodes seldom wait for each other.
 const SHARDS: usize = 64;
 
-/// How many points of history a node keeps: an hour at one each 30 s.
+/// How many points of history a node keeps: an hour at one each `HISTORY_EVERY`.
 const HISTORY_MAX: usize = 120;
+
+/// How far apart they are; a bit less than the interval of nodes that call, which is never exact.
+const HISTORY_EVERY: Duration = Duration::from_secs(28);
+
+/// How often measurements of one node are kept: more often and nobody could look at them.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+
+/// How many heartbeats in a row must agree before a node's clock is said to be off, or right again: one
+/// that was held up on its way looks like a clock that is behind.
+const CLOCK_BEATS: i8 = 3;
 
 /// One part of the board.
 type Shard = RwLock<HashMap<NodeId, Arc<Pulse>>>;
@@ -88,17 +78,47 @@ type Shard = RwLock<HashMap<NodeId, Arc<Pulse>>>;
 #[derive(Clone)]
 pub struct PulseBoard {
     shards: Arc<[Shard]>,
+    load: Arc<Load>,
 }
 
 impl Default for PulseBoard {
     fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
+        let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
+        Self { shards, load: Arc::default() }
     }
+}
+
+/// What the board knows of the whole fleet.
+#[derive(Default)]
+struct Load {
+    /// The second that is being counted.
+    second: AtomicU64,
+    /// The heartbeats in it.
+    beats: AtomicU64,
+    /// How many nodes there are.
+    fleet: AtomicUsize,
+}
+
+/// What a heartbeat is answered from, without the node's document.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// Whose node it is.
+    pub(crate) tenant: Arc<str>,
+    /// How often it is to say that it is there, by calls and on a stream.
+    pub(crate) heartbeat_s: u32,
+    pub(crate) stream_heartbeat_s: u32,
+    /// Stands for the rest of its configuration.
+    pub(crate) config: u64,
 }
 
 /// One node's place on the board.
 #[derive(Default)]
 pub struct Pulse {
+    /// Whose node it is: that never changes while the node is on the board.
+    tenant: OnceLock<Arc<str>>,
+    heartbeat_s: AtomicU32,
+    stream_heartbeat_s: AtomicU32,
+    config: AtomicU64,
     /// Milliseconds on the monotonic clock, and one; 0 for never.
     heard_ms: AtomicU64,
     /// Microseconds of wall time; 0 for never.
@@ -107,6 +127,19 @@ pub struct Pulse {
     polled_us: AtomicI64,
     /// How many streams it holds open: while it reconnects, there may be two.
     streams: AtomicU32,
+    /// As `heard_ms`: when measurements were last kept.
+    sampled_ms: AtomicU64,
+    /// As `heard_ms`: when another machine last came with this node's id.
+    conflict_ms: AtomicU64,
+    /// How many heartbeats in a row had a clock that is off; below 0, one that is right.
+    clock_beats: AtomicI8,
+    /// Whether the node carries the flag for it, or soon will.
+    skewed: AtomicBool,
+    /// Whether it has commands that have not ended.
+    commands_wait: AtomicBool,
+    /// The number of the newest health report that was taken in, stored or not.
+    report_sequence: AtomicU64,
+    quota: Mutex<Quota>,
     latest: Mutex<Latest>,
     wake: Notify,
 }
@@ -156,6 +189,34 @@ impl PulseBoard {
         }
     }
 
+    /// Forgets the nodes that are not kept.
+    pub(crate) fn retain(&self, keep: impl Fn(&NodeId) -> bool) {
+        for shard in self.shards.iter() {
+            shard.write().unwrap_or_else(PoisonError::into_inner).retain(|node, _| keep(node));
+        }
+    }
+
+    /// Counts a heartbeat; how many there were in this second, it included.
+    pub(crate) fn count_beat(&self, at: Moment) -> u64 {
+        let second = at.monotonic.as_secs();
+        // Two that meet here may count each other away: it is a measure, not an account.
+        if self.load.second.load(Ordering::Relaxed) != second {
+            self.load.second.store(second, Ordering::Relaxed);
+            self.load.beats.store(0, Ordering::Relaxed);
+        }
+        self.load.beats.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How many nodes there are, as far as the board was told.
+    pub(crate) fn fleet(&self) -> usize {
+        self.load.fleet.load(Ordering::Relaxed)
+    }
+
+    /// Tells the board how many nodes there are.
+    pub(crate) fn set_fleet(&self, nodes: usize) {
+        self.load.fleet.store(nodes, Ordering::Relaxed);
+    }
+
     /// What is known of a node; nothing if it was not heard yet.
     pub fn live(&self, node: &str) -> Live {
         self.find(node).map_or_else(Live::default, |pulse| pulse.live())
@@ -169,12 +230,107 @@ impl PulseBoard {
     }
 }
 
+/// A moment as the board keeps it: milliseconds, and one.
+fn stamp(monotonic: Duration) -> u64 {
+    u64::try_from(monotonic.as_millis()).unwrap_or(u64::MAX - 1) + 1
+}
+
+/// How long ago such a moment was; `None` for never.
+fn since(stamp: &AtomicU64, monotonic: Duration) -> Option<Duration> {
+    let then = stamp.load(Ordering::Relaxed).checked_sub(1)?;
+    Some(monotonic.saturating_sub(Duration::from_millis(then)))
+}
+
 impl Pulse {
+    /// What a heartbeat is answered from; `None` until somebody has looked at the node's document.
+    pub(crate) fn known(&self) -> Option<Known> {
+        Some(Known {
+            tenant: self.tenant.get()?.clone(),
+            heartbeat_s: self.heartbeat_s.load(Ordering::Relaxed),
+            stream_heartbeat_s: self.stream_heartbeat_s.load(Ordering::Relaxed),
+            config: self.config.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Remembers what a heartbeat is answered from.
+    pub(crate) fn know(&self, known: Known) {
+        self.heartbeat_s.store(known.heartbeat_s, Ordering::Relaxed);
+        self.stream_heartbeat_s.store(known.stream_heartbeat_s, Ordering::Relaxed);
+        self.config.store(known.config, Ordering::Relaxed);
+        self.tenant.get_or_init(|| known.tenant);
+    }
+
     /// The node was heard.
     pub fn touch(&self, at: Moment) {
-        let ms = u64::try_from(at.monotonic.as_millis()).unwrap_or(u64::MAX - 1);
-        self.heard_ms.fetch_max(ms + 1, Ordering::Relaxed);
+        self.heard_ms.fetch_max(stamp(at.monotonic), Ordering::Relaxed);
         self.heard_us.store(at.wall.as_microsecond(), Ordering::Relaxed);
+    }
+
+    /// Whether measurements may be kept now. Says yes once for each time they may.
+    pub(crate) fn may_measure(&self, at: Moment) -> bool {
+        let kept = self.sampled_ms.load(Ordering::Relaxed);
+        if since(&self.sampled_ms, at.monotonic).is_some_and(|passed| passed < SAMPLE_EVERY) {
+            return false;
+        }
+        let now = stamp(at.monotonic);
+        let order = Ordering::Relaxed;
+        self.sampled_ms.compare_exchange(kept, now, order, order).is_ok()
+    }
+
+    /// Takes note of whether the node's clock was off this time. `Some` if that makes it worth a change
+    /// of the node's flag, which `set_skewed` must confirm.
+    pub(crate) fn clock_was(&self, off: bool) -> Option<bool> {
+        let beats = self.clock_beats.load(Ordering::Relaxed);
+        let beats = if off { beats.max(0) + 1 } else { beats.min(0) - 1 };
+        let beats = beats.clamp(-CLOCK_BEATS, CLOCK_BEATS);
+        self.clock_beats.store(beats, Ordering::Relaxed);
+        let flagged = self.skewed.load(Ordering::Relaxed);
+        match beats {
+            CLOCK_BEATS if !flagged => Some(true),
+            beats if beats == -CLOCK_BEATS && flagged => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Says whether the node is flagged for its clock.
+    pub(crate) fn set_skewed(&self, skewed: bool) {
+        self.skewed.store(skewed, Ordering::Relaxed);
+    }
+
+    /// Whether the node has commands that have not ended.
+    pub(crate) fn commands_wait(&self) -> bool {
+        self.commands_wait.load(Ordering::Relaxed)
+    }
+
+    /// Says whether it has.
+    pub(crate) fn set_commands_wait(&self, wait: bool) {
+        self.commands_wait.store(wait, Ordering::Relaxed);
+    }
+
+    /// The number of the newest report that was taken in since we began to listen.
+    pub(crate) fn report_sequence(&self) -> u64 {
+        self.report_sequence.load(Ordering::Relaxed)
+    }
+
+    /// A report was taken in.
+    pub(crate) fn set_report_sequence(&self, sequence: u64) {
+        self.report_sequence.fetch_max(sequence, Ordering::Relaxed);
+    }
+
+    /// Another machine came with this node's id.
+    pub(crate) fn contested(&self, at: Moment) {
+        self.conflict_ms.fetch_max(stamp(at.monotonic), Ordering::Relaxed);
+    }
+
+    /// How long ago that last happened; `None` if never.
+    pub(crate) fn contested_for(&self, monotonic: Duration) -> Option<Duration> {
+        since(&self.conflict_ms, monotonic)
+    }
+
+    /// Takes events from the node's quota.
+    pub(crate) fn spend(&self, events: usize, allowance: Allowance, at: Moment) -> Spend {
+        let mut quota = self.quota.lock().unwrap_or_else(PoisonError::into_inner);
+        quota.spend(events, allowance, at.monotonic)
     }
 
     /// The node reported its health: it was heard, too.
@@ -193,17 +349,19 @@ impl Pulse {
     pub fn measured(&self, at: Moment, sample: Sample) {
         let point = HistoryPoint::of(&sample, at.monotonic);
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if latest.history.len() == HISTORY_MAX {
-            latest.history.pop_front();
+        let last = latest.history.back().map(|last| u64::from(last.at_s));
+        if last.is_none_or(|last| last + HISTORY_EVERY.as_secs() <= u64::from(point.at_s)) {
+            if latest.history.len() == HISTORY_MAX {
+                latest.history.pop_front();
+            }
+            latest.history.push_back(point);
         }
-        latest.history.push_back(point);
         latest.sample = Some(sample);
     }
 
     /// How long ago it was heard; `None` if never.
     pub fn quiet_for(&self, monotonic: Duration) -> Option<Duration> {
-        let heard = self.heard_ms.load(Ordering::Relaxed).checked_sub(1)?;
-        Some(monotonic.saturating_sub(Duration::from_millis(heard)))
+        since(&self.heard_ms, monotonic)
     }
 
     /// The node opened a stream; it holds it open until what is returned is dropped.
@@ -287,3 +445,6 @@ impl Drop for Attached {
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

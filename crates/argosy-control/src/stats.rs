@@ -12,6 +12,11 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// So many more.
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -42,4 +47,27 @@ pub struct Stats {
     /// Changes of ours that were stopped because they would have broken a rule that always holds.
     /// More than none is a mistake in this program.
     pub invariants_kept: Counter,
+    /// Registrations of nodes that were let in.
+    pub registrations: Counter,
+    /// Registrations that were refused.
+    pub registrations_refused: Counter,
+    /// Heartbeats of nodes.
+    pub heartbeats: Counter,
+    /// Measurements that came with heartbeats and were not kept: too soon, or too much at once.
+    pub samples_shed: Counter,
+    /// Readings that cannot be true and were not kept.
+    pub readings_refused: Counter,
+    /// Health reports of nodes that were taken in.
+    pub health_reports: Counter,
+    /// Health reports that were old.
+    pub health_reports_old: Counter,
+    /// Health events that were judged.
+    pub health_events: Counter,
+    /// Health events that were not, because their node sent too many.
+    pub health_events_dropped: Counter,
+    /// Credentials of one node that were used for another. More than none is an attack, or a mistake in
+    /// how credentials are handed out.
+    pub impersonations: Counter,
+    /// Things to write down later that found the queue full.
+    pub notes_lost: Counter,
 }

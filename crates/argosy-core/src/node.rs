@@ -14,6 +14,7 @@ use crate::field::{Constraint, FieldError};
 use crate::health::{Check, Finding, Health, HealthState, POLICY_ERROR, Sighting};
 use crate::id::CommandId;
 use crate::label::Labels;
+use crate::ledger::{Entry, What};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -89,7 +90,7 @@ pub struct Node {
     pub id: NodeId,
     /// Whose.
     pub tenant: String,
-    /// The node pool it belongs to, if any; fixed at the first registration.
+    /// The node pool it belongs to, if any; chosen once, at a registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// Where it is.
@@ -362,6 +363,33 @@ impl Node {
         let unsure =
             self.health.state == HealthState::Unknown && self.health.reason == POLICY_ERROR;
         !self.is_bad() && !unsure
+    }
+
+    /// The node with a flag raised, and what it says, or lowered; `None` if it is so already.
+    pub fn flagged(
+        &self,
+        flag: Flag,
+        raise: Option<&str>,
+        now: Timestamp,
+    ) -> Option<(Node, Entry)> {
+        let raised = self.flags.get(&flag);
+        let message = match (raised, raise) {
+            (None, Some(message)) => message.to_owned(),
+            (Some(_), None) => "it is over".to_owned(),
+            (None, None) | (Some(_), Some(_)) => return None,
+        };
+        let mut node = self.clone();
+        match raise {
+            Some(message) => {
+                let note = FlagNote { since: now, message: message.to_owned() };
+                node.flags.insert(flag, note);
+            }
+            None => _ = node.flags.remove(&flag),
+        }
+        let (raised, flag) = (raise.is_some(), flag.as_str().to_owned());
+        let entry =
+            Entry { at: now, node: self.id.clone(), what: What::Flag { flag, raised, message } };
+        Some((node, entry))
     }
 
     /// Keeps count of recoveries and relapses, after a change of health or liveness.

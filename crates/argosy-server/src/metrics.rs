@@ -241,6 +241,41 @@ fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
             "Changes of ours that were stopped because they would have broken a rule",
             &stats.invariants_kept,
         ),
+        ("argosy_node_registrations", "Nodes that were let in", &stats.registrations),
+        (
+            "argosy_node_registrations_refused",
+            "Nodes that were not let in",
+            &stats.registrations_refused,
+        ),
+        ("argosy_node_heartbeats", "Heartbeats of nodes", &stats.heartbeats),
+        (
+            "argosy_node_samples_shed",
+            "Measurements that were not kept: too soon, or too much at once",
+            &stats.samples_shed,
+        ),
+        (
+            "argosy_node_readings_refused",
+            "Readings that cannot be true and were not kept",
+            &stats.readings_refused,
+        ),
+        ("argosy_health_reports", "Health reports that were taken in", &stats.health_reports),
+        ("argosy_health_reports_old", "Health reports that came late", &stats.health_reports_old),
+        ("argosy_health_events", "Health events that were judged", &stats.health_events),
+        (
+            "argosy_health_events_dropped",
+            "Health events of nodes that sent too many",
+            &stats.health_events_dropped,
+        ),
+        (
+            "argosy_node_impersonations",
+            "Credentials of one node that were used for another",
+            &stats.impersonations,
+        ),
+        (
+            "argosy_notes_lost",
+            "Things to write down that found the queue full",
+            &stats.notes_lost,
+        ),
     ] {
         let counter: Counter = Counter::default();
         counter.inc_by(number.get());

@@ -8,7 +8,7 @@ use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, pause_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
-use argosy_core::node::{Node, NodeId};
+use argosy_core::node::{Gpu, Node, NodeId};
 use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use jiff::Timestamp;
@@ -417,8 +417,8 @@ impl View {
     }
 
     fn set_node(&mut self, node: Stored<Node>) {
-        for gpu in node.value.gpus.iter().filter(|gpu| !gpu.hardware().is_empty()) {
-            let nodes = self.hardware.entry(gpu.hardware().to_owned()).or_default();
+        for hardware in hardware_of(&node.value) {
+            let nodes = self.hardware.entry(hardware.to_owned()).or_default();
             nodes.insert(node.value.id.clone());
         }
         self.nodes.insert(node.value.id.clone(), node);
@@ -426,11 +426,11 @@ impl View {
 
     fn unset_node(&mut self, id: &str) -> Option<Stored<Node>> {
         let gone = self.nodes.remove(id)?;
-        for gpu in &gone.value.gpus {
-            if let Some(nodes) = self.hardware.get_mut(gpu.hardware()) {
+        for hardware in hardware_of(&gone.value) {
+            if let Some(nodes) = self.hardware.get_mut(hardware) {
                 nodes.remove(id);
                 if nodes.is_empty() {
-                    self.hardware.remove(gpu.hardware());
+                    self.hardware.remove(hardware);
                 }
             }
         }
@@ -498,6 +498,13 @@ impl View {
         }
         Some(gone)
     }
+}
+
+/// The GPUs a node has, and those it had when something happened to them.
+fn hardware_of(node: &Node) -> impl Iterator<Item = &str> {
+    let has = node.gpus.iter().map(Gpu::hardware);
+    let had = node.sightings.iter().map(|seen| seen.hardware.as_str());
+    has.chain(had).filter(|hardware| !hardware.is_empty())
 }
 
 fn claim_of(tombstone: &Tombstone) -> NameClaim {

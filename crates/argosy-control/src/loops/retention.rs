@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::loops::{Beats, RENEW_EVERY, lead};
+use crate::node::LEDGER;
 use crate::office::{AUDIT, DEAD_LETTERS, HISTORY, Office};
 use argosy_store::Txn;
 use argosy_store::engine::{EntryQuery, Fence, Retention, StreamRetention};
@@ -55,6 +56,7 @@ async fn forget(office: &Office, fence: &Fence) -> Result<(), argosy_store::Erro
         (AUDIT, office.settings.audit_kept),
         (HISTORY, office.settings.history_kept),
         (DEAD_LETTERS, office.settings.history_kept),
+        (LEDGER, office.settings.history_kept),
     ] {
         streams.push(old_entries(office, stream, before(now, kept)).await?);
     }

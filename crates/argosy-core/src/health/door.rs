@@ -51,6 +51,33 @@ impl HealthReport {
     }
 }
 
+/// How many kinds of event the summary of a flood keeps: a machine has few GPUs and few ways to fail.
+const SUMMARY_MAX: usize = 32;
+
+impl HealthReport {
+    /// The report of a node that says more than it may: of each kind of event on each GPU the first,
+    /// with how many there were. So a flood of harmless events does not wash away the one that matters.
+    #[must_use]
+    pub fn summarised(mut self) -> Self {
+        let mut kinds: Vec<Event> = Vec::new();
+        for event in self.events {
+            let same = |kind: &&mut Event| {
+                kind.event_type == event.event_type
+                    && kind.code() == event.code()
+                    && kind.gpu_uuid == event.gpu_uuid
+                    && kind.gpu_index == event.gpu_index
+            };
+            if let Some(kind) = kinds.iter_mut().find(same) {
+                kind.count = kind.count.saturating_add(event.count);
+            } else if kinds.len() < SUMMARY_MAX {
+                kinds.push(event);
+            }
+        }
+        self.events = kinds;
+        self
+    }
+}
+
 fn name_complaint(field: &str, text: &str, required: bool) -> Option<FieldError> {
     if required && text.is_empty() {
         return Some(FieldError::new(

@@ -361,6 +361,17 @@ fn a_report_is_cut_to_its_limits_or_refused() {
 }
 
 #[test]
+fn o7_a_flood_is_summarised_without_losing_what_matters() {
+    let mut events = vec![xid(13, 0); 600];
+    events.extend([xid(79, 3), xid(13, 1), xid(79, 3)]);
+    events.extend((1000..1100).map(|code| xid(code, 0)));
+    let kept = HealthReport { events, ..HealthReport::default() }.summarised().events;
+    let kinds: Vec<_> = kept.iter().map(|e| (e.code(), e.gpu_index, e.count)).collect();
+    assert_eq!(kinds[..3], [(13, 0, 600), (79, 3, 2), (13, 1, 1)]);
+    assert_eq!(kinds.len(), 32);
+}
+
+#[test]
 fn i11_lists_stay_bounded_and_the_worst_is_kept() {
     let mut sick = told(node("a"), &["!79@3=U", "!48@2=E"]);
     for turn in 0..40_i64 {

@@ -97,15 +97,15 @@ pub fn register(
     if let Some(message) = stranger(known, registration, registrar.heard_recently) {
         return Err(RegisterError::Conflict(Box::new(conflict(known, message, now))));
     }
-    if pool.is_some() && pool != known.pool {
-        let (is, wanted) = (known.pool.as_deref(), pool.as_deref().unwrap_or_default());
-        let is = is.map_or("no pool".to_owned(), |pool| format!("pool {pool}"));
+    if let (Some(is), Some(wanted)) = (&known.pool, &pool)
+        && is != wanted
+    {
         return Err(RegisterError::Precondition(format!(
-            "node {id} belongs to {is} since its first registration and cannot choose pool {wanted}; \
-             to move it, drain it, forget it (`argosy node forget {id}`) and register again"
+            "node {id} belongs to pool {is} and cannot choose pool {wanted}; to move it, drain it, forget \
+             it (`argosy node forget {id}`) and register again"
         )));
     }
-    Ok(again(known, labels, registration, registrar, now))
+    Ok(again(known, labels, pool, registration, registrar, now))
 }
 
 fn first(
@@ -153,6 +153,7 @@ fn first(
 fn again(
     known: &Node,
     labels: Labels,
+    pool: Option<String>,
     registration: &Registration,
     registrar: Registrar<'_>,
     now: Timestamp,
@@ -170,6 +171,7 @@ fn again(
     }
     let rebooted = !known.machine.boot_id.is_empty() && known.machine.boot_id != machine.boot_id;
     let mut node = Node {
+        pool: pool.or_else(|| known.pool.clone()),
         place: registration.place.clone(),
         machine,
         gpus: registration.gpus.clone(),
@@ -252,6 +254,9 @@ fn hardware(gpus: &[Gpu]) -> BTreeSet<&str> {
 /// What is new, for people: `rebooted; driver 550.1 -> 560.2; 8 -> 7 GPUs`.
 fn news(before: &Node, after: &Node, rebooted: bool) -> String {
     let mut news: Vec<String> = rebooted.then(|| "rebooted".to_owned()).into_iter().collect();
+    if before.pool != after.pool {
+        news.push(format!("joined pool {}", after.pool.as_deref().unwrap_or_default()));
+    }
     let driver = |node: &Node| {
         let versions: BTreeSet<&str> = node.gpus.iter().map(|gpu| &*gpu.driver_version).collect();
         versions.into_iter().collect::<Vec<_>>().join("/")

@@ -22,6 +22,42 @@ impl NodeSettings {
     }
 }
 
+impl NodeSettings {
+    /// How often a node says that it is there, in whole seconds, at least one: as its pool's settings
+    /// say, or more seldom while there are so many nodes that it would be too much for us.
+    pub fn heartbeat_every(
+        &self,
+        pool: Option<&str>,
+        on_stream: bool,
+        nodes: usize,
+    ) -> SignedDuration {
+        let settings = self.of(pool);
+        let wanted =
+            if on_stream { settings.stream_heartbeat_every } else { settings.heartbeat_every };
+        self.fleet.heartbeat_least(nodes).max(whole(wanted))
+    }
+
+    /// How often a node runs its checks, in whole seconds, at least one.
+    pub fn health_every(&self, pool: Option<&str>) -> SignedDuration {
+        whole(self.of(pool).health_every)
+    }
+}
+
+impl FleetSettings {
+    /// The shortest interval at which so many nodes do not ask more of us than they may.
+    pub fn heartbeat_least(&self, nodes: usize) -> SignedDuration {
+        let nodes = i64::try_from(nodes).unwrap_or(i64::MAX);
+        let per_second = i64::from(self.heartbeats_per_second.max(1));
+        SignedDuration::from_secs((nodes / per_second).saturating_add(1))
+    }
+}
+
+/// Whole seconds, at least one: Navarch's daemon panics on 0.
+fn whole(every: SignedDuration) -> SignedDuration {
+    let seconds = every.as_secs().saturating_add(i64::from(0 < every.subsec_nanos()));
+    SignedDuration::from_secs(seconds.max(1))
+}
+
 /// What holds for the nodes of one pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolSettings {
@@ -170,3 +206,6 @@ impl Default for FleetSettings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,8 @@ fn everything_is_there_from_the_first_scrape() {
     has(&text, "argosy_commits_total 2");
     has(&text, "argosy_commit_conflicts_total 0");
     has(&text, "argosy_events_rejected_total 0");
+    has(&text, "argosy_node_heartbeats_total 0");
+    has(&text, "argosy_node_impersonations_total 0");
     has(&text, "argosy_watchers 0");
     has(&text, "argosy_connections 0");
     has(&text, "process_start_time_seconds 1700000000");

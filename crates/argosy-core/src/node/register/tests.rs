@@ -119,16 +119,20 @@ fn k3_the_pool_is_chosen_once() {
     let silent = changed(|said| said.pool = None);
     let kept = register(Some(&known), &silent, acme(true), at(1)).unwrap().node;
     assert_eq!(kept.pool.as_deref(), Some("h100"));
+    let moved = changed(|said| said.pool = Some("a100".into()));
+    let refused = register(Some(&known), &moved, acme(true), at(1)).unwrap_err();
+    let text = refused.to_string();
+    assert!(matches!(refused, RegisterError::Precondition(_)));
+    assert!(
+        text.contains("belongs to pool h100") && text.contains("argosy node forget a"),
+        "{text}"
+    );
+    // Who has none may still choose.
     let without = register(None, &silent, acme(false), at(0)).unwrap().node;
-    for (known, other, says) in
-        [(&known, "a100", "belongs to pool h100"), (&without, "h100", "belongs to no pool")]
-    {
-        let moved = changed(|said| said.pool = Some(other.into()));
-        let refused = register(Some(known), &moved, acme(true), at(1)).unwrap_err();
-        let text = refused.to_string();
-        assert!(matches!(refused, RegisterError::Precondition(_)));
-        assert!(text.contains(says) && text.contains("argosy node forget a"), "{text}");
-    }
+    let joined = register(Some(&without), &moved, acme(true), at(1)).unwrap();
+    assert_eq!(joined.node.pool.as_deref(), Some("a100"));
+    assert!(matches!(&joined.entries[0].what, What::Registered { message }
+        if message == "joined pool a100"));
 }
 
 #[test]
@@ -388,7 +392,7 @@ proptest! {
             let node = after.node;
             prop_assert_eq!(&node.duty, &known.duty);
             prop_assert_eq!(&node.held, &known.held);
-            prop_assert_eq!(&node.pool, &known.pool);
+            prop_assert!(known.pool.is_none() || node.pool == known.pool);
             prop_assert_eq!(&node.checks, &known.checks);
             prop_assert_eq!(&node.sightings, &known.sightings);
             prop_assert_eq!(node.liveness, known.liveness);
