@@ -16,8 +16,8 @@ use argosy_api::rpc::navarch::{
 use argosy_control::command::{NewCommand, Wire};
 use argosy_control::pulse::Via;
 use argosy_control::{Error, Stored};
-use argosy_core::access::Verb;
-use argosy_core::command::CommandKind;
+use argosy_core::access::{Caller, Verb};
+use argosy_core::command::{Command, CommandKind};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::node::Node;
 use buffa::MessageFieldView;
@@ -59,6 +59,21 @@ impl Navarch {
         };
         self.server.control.nodes.each(caller, look).map_err(status)?;
         Ok(listed)
+    }
+
+    /// The command that an order would only repeat. On this wire a cordon of what is cordoned succeeds.
+    fn standing(
+        &self,
+        caller: &Caller,
+        node: &str,
+        kind: CommandKind,
+        asked: &BTreeMap<String, String>,
+    ) -> Option<Stored<Command>> {
+        let open = self.server.control.commands.list(caller, Some(node), true).ok()?;
+        let same = |open: &Stored<Command>| {
+            open.value.kind == kind && (asked.is_empty() || open.value.parameters == *asked)
+        };
+        open.into_iter().find(same)
     }
 }
 
@@ -163,7 +178,13 @@ impl ControlPlaneService for Navarch {
             if_revision: None,
             dry_run: false,
         };
-        let issued = self.server.control.commands.issue(&caller, request.node_id, new).await;
+        let asked = new.parameters.clone();
+        let mut issued = self.server.control.commands.issue(&caller, request.node_id, new).await;
+        if let Err(Error::Precondition(_)) = issued
+            && let Some(standing) = self.standing(&caller, request.node_id, kind, &asked)
+        {
+            issued = Ok(standing);
+        }
         let failed = |error| match kind {
             CommandKind::Cordon => failed("failed to cordon node", error),
             CommandKind::Uncordon => failed("failed to uncordon node", error),

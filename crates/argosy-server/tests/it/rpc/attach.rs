@@ -123,6 +123,7 @@ async fn a_node_is_welcome_beats_and_is_told_its_commands_at_once() {
         let mut agent = Agent::attach(&serving, "gpu-1", protocol).await;
         agent.say(Hello { node_id: "gpu-1".to_owned(), ..Hello::default() }).await;
         let Told::Welcome(welcome) = agent.told().await else { panic!("not welcome") };
+        let before = serving.world.control.nodes.board.live("gpu-1").heard_at;
         let interval = welcome.config.heartbeat_interval_seconds;
         assert_eq!((interval, welcome.config.health_check_interval_seconds), (10, 60));
         assert!(serving.world.control.nodes.board.live("gpu-1").attached);
@@ -150,7 +151,7 @@ async fn a_node_is_welcome_beats_and_is_told_its_commands_at_once() {
             let Told::CommandAck(acked) = agent.told().await else { panic!("no answer") };
             assert_eq!((&acked.command_id, acked.state.as_known()), (&id, Some(known)));
         }
-        assert!(serving.world.control.nodes.board.live("gpu-1").heard_at.is_some());
+        assert!(before < serving.world.control.nodes.board.live("gpu-1").heard_at);
     }
 }
 
@@ -190,7 +191,7 @@ async fn a_command_is_told_again_on_the_next_stream_until_it_has_ended() {
     let serving = serve().await;
     serving.register("gpu-1").await;
     let first = issue(&serving, "gpu-1", "RUN_DIAGNOSTIC").await;
-    let second = issue(&serving, "gpu-1", "RUN_DIAGNOSTIC").await;
+    let second = issue(&serving, "gpu-1", "CORDON").await;
     for _ in 0..2 {
         let mut agent = Agent::hello(&serving, "gpu-1", "gpu-1").await;
         assert!(matches!(agent.told().await, Told::Welcome(_)));
@@ -210,6 +211,7 @@ async fn k1_a_stream_speaks_for_the_node_of_its_credential_only() {
     let serving = serve().await;
     serving.register("gpu-1").await;
     serving.register("gpu-2").await;
+    let before = serving.world.control.nodes.board.live("gpu-2");
     let mut agent = Agent::hello(&serving, "gpu-1", "gpu-2").await;
     assert_eq!(agent.end().await, Some(ErrorCode::PermissionDenied));
     let mut agent = Agent::hello(&serving, "gpu-1", "").await;
@@ -229,7 +231,7 @@ async fn k1_a_stream_speaks_for_the_node_of_its_credential_only() {
     assert_eq!(agent.complaint().await.0, "permission_denied");
     agent.say(Hello { node_id: other, ..Default::default() }).await;
     assert_eq!(agent.end().await, Some(ErrorCode::FailedPrecondition));
-    assert_eq!(serving.world.control.nodes.board.live("gpu-2").heard_at, None);
+    assert_eq!(serving.world.control.nodes.board.live("gpu-2"), before);
 }
 
 #[tokio::test]
@@ -245,15 +247,17 @@ async fn a_relay_passes_on_the_heartbeats_of_many() {
     let serving = serve().await;
     serving.register("n1").await;
     serving.register("n2").await;
+    let board = serving.world.control.nodes.board.clone();
+    let before = [board.live("n1").heard_at, board.live("n2").heard_at];
     let mut agent = Agent::hello(&serving, "fleet", "").await;
     assert!(matches!(agent.told().await, Told::Welcome(_)));
     let beat = |node: &str| Heartbeat { node_id: node.to_owned(), ..Default::default() };
     agent.say(HeartbeatBatch { heartbeats: vec![beat("n1"), beat("n9"), beat("n2")] }).await;
     let Told::Error(error) = agent.told().await else { panic!("no complaint") };
     assert_eq!((error.code.as_str(), error.node_id.as_str()), ("not_found", "n9"));
-    for node in ["n1", "n2"] {
-        let live = serving.world.control.nodes.board.live(node);
-        assert!(live.heard_at.is_some() && !live.attached, "{node}: {live:?}");
+    for (node, before) in ["n1", "n2"].iter().zip(before) {
+        let live = board.live(node);
+        assert!(before < live.heard_at && !live.attached, "{node}: {live:?}");
     }
     agent.say(beat("n1")).await;
     assert_eq!(agent.complaint().await.0, "failed_precondition");

@@ -81,14 +81,15 @@ async fn a_registered_node_is_configured_and_shown() {
 
     let get = format!("{NAVARCH}/GetNode");
     let called = serving.json("viewer", &get, r#"{"nodeId":"n1"}"#).await;
-    // Without a heartbeat there is no time of the last one, and nothing of what is not known.
-    let node = json!({
-        "nodeId": "n1", "provider": "gcp", "status": "NODE_STATUS_ACTIVE", "metadata": {},
+    let mut node = called.json()["node"].clone();
+    // To register is a sign of life.
+    assert!(node["lastHeartbeat"].take().is_string(), "{called:?}");
+    let expected = json!({
+        "nodeId": "n1", "provider": "gcp", "status": "NODE_STATUS_ACTIVE", "lastHeartbeat": null,
+        "metadata": {"labels": {"team": "alpha"}},
     });
-    assert_eq!(called.json(), json!({ "node": node }));
-    serving.json("fleet", &format!("{NAVARCH}/SendHeartbeat"), r#"{"nodeId":"n1"}"#).await;
-    let called = serving.json("viewer", &get, r#"{"nodeId":"n1"}"#).await;
-    assert!(called.json()["node"]["lastHeartbeat"].is_string(), "{called:?}");
+    // Nothing of what is not known.
+    assert_eq!(node, expected);
 }
 
 #[tokio::test]
@@ -235,16 +236,34 @@ async fn what_is_wrong_with_a_call_is_said_as_recorded() {
             "metadata.hostname may not hold control characters",
         ),
     ];
+    let get = async || {
+        let get = format!("{NAVARCH}/GetNode");
+        serving.json("admin", &get, r#"{"nodeId":"n1"}"#).await.json()
+    };
+    let before = get().await;
     for (method, body, status, code, message) in rows {
         let called = serving.json("admin", &format!("{NAVARCH}/{method}"), body).await;
         assert_eq!(called.status, *status, "{method} {body}: {called:?}");
         assert_eq!(called.header("content-type"), "application/json", "{method} {body}");
         assert_eq!(called.json(), json!({"code": code, "message": message}), "{method} {body}");
     }
-    // What was refused left nothing behind.
-    let node = serving.json("admin", &format!("{NAVARCH}/GetNode"), r#"{"nodeId":"n1"}"#).await;
-    assert_eq!(node.json()["node"]["metadata"], json!({"hostname": "host-n1"}));
-    assert_eq!(node.json()["node"].get("lastHeartbeat"), None);
+    // What was refused left nothing behind but that the node was heard.
+    let mut after = get().await;
+    after["node"]["lastHeartbeat"] = before["node"]["lastHeartbeat"].clone();
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
+async fn a_cordon_of_what_is_cordoned_succeeds() {
+    let serving = serve().await;
+    serving.register("n1").await;
+    for kind in ["CORDON", "DRAIN"] {
+        let path = format!("{NAVARCH}/IssueCommand");
+        let body = format!(r#"{{"nodeId":"n1","commandType":"NODE_COMMAND_TYPE_{kind}"}}"#);
+        let first = serving.json("operator", &path, &body).await;
+        let again = serving.json("operator", &path, &body).await;
+        assert_eq!((first.status, again.json()), (200, first.json()), "{kind}");
+    }
 }
 
 #[tokio::test]
