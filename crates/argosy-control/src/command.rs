@@ -13,6 +13,7 @@ use argosy_core::command::{
 };
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::CommandId;
+use argosy_core::invariant::Cause;
 use argosy_core::node::{Flag, Node};
 use argosy_core::resource::Kind;
 use argosy_store::entity::{IdempotencyKey, Made};
@@ -137,7 +138,7 @@ impl Commands {
         sheet.issued(issued, action(new.kind));
         let mut txn = Txn::at(now);
         sheet::make_room(&mut txn, view, &found.value);
-        sheet.write(&mut txn, caller, Some(&command.reason), now)?;
+        sheet.write(&mut txn, caller, Cause::Other, Some(&command.reason), now)?;
         if let Some(key) = key {
             let expires = now.saturating_add(self.office.settings.idempotency_kept);
             let expires = expires.unwrap_or(now);
@@ -194,7 +195,7 @@ impl Commands {
                 return Ok((None, told));
             }
             let mut txn = Txn::at(now);
-            sheet.write(&mut txn, caller, None, now)?;
+            sheet.write(&mut txn, caller, Cause::Other, None, now)?;
             Ok((Some(txn), told))
         };
         Ok(self.office.decide(decide).await?.1)
@@ -234,7 +235,7 @@ impl Commands {
             let answer = Arc::new(moved.command.clone());
             let mut sheet = Sheet::of(view, found);
             sheet.moved(moved, "acknowledge");
-            sheet.write(&mut txn, caller, None, now)?;
+            sheet.write(&mut txn, caller, Cause::Other, None, now)?;
             Ok((Some(txn), (answer, None)))
         };
         let (revision, (value, known)) = self.office.decide(decide).await?;

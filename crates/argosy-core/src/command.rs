@@ -742,4 +742,4 @@ pub fn not_cordoned(node: &NodeId, status: NodeStatus) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

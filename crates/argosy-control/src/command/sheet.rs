@@ -1,10 +1,10 @@
 //! A node and its open commands while something is decided about them; written as one commit.
 
 use crate::Error;
-use crate::node::LEDGER;
-use crate::office::Office;
+use crate::office::{Mutation, Office};
 use argosy_core::access::Caller;
 use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, elapsed};
+use argosy_core::invariant::Cause;
 use argosy_core::ledger::Entry;
 use argosy_core::node::Node;
 use argosy_core::node::settings::PoolSettings;
@@ -123,27 +123,22 @@ impl<'v> Sheet<'v> {
         self,
         txn: &mut Txn,
         caller: &Caller,
+        cause: Cause,
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<(), Error> {
         let reason = || reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
-        for line in self.lines {
-            let Some(action) = line.action else { continue };
-            let old = line.before.map(|before| &*before.value);
-            Office::record(txn, caller, action, (old, Some(&*line.now)), reason(), now);
-            match line.before {
-                Some(before) => txn.update(line.now, before.revision),
-                None => txn.create(line.now),
-            }
+        for Line { before, now: command, action } in self.lines {
+            let Some(action) = action else { continue };
+            let change = Mutation { action, before, after: Some(command), reason: reason() };
+            Office::write_command(txn, change, caller, now)?;
         }
         if let Some(action) = self.action {
-            let steps = (Some(&*self.before.value), Some(&*self.node));
-            Office::record(txn, caller, action, steps, reason(), now);
-            txn.update(self.node, self.before.revision);
+            let (before, after) = (Some(self.before), Some(self.node));
+            let change = Mutation { action, before, after, reason: reason() };
+            return Office::write_node(txn, change, cause, &self.entries, caller, now);
         }
-        for entry in &self.entries {
-            txn.append(LEDGER, entry.node.as_str(), entry);
-        }
+        Office::note(txn, &self.entries);
         Ok(())
     }
 }

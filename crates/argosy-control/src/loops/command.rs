@@ -6,9 +6,10 @@
 use crate::Error;
 use crate::command::sheet::Sheet;
 use crate::loops::{Beats, RENEW_EVERY, keep_lease, lead};
-use crate::office::{Office, system};
+use crate::office::{Mutation, Office, system};
 use crate::pulse::PulseBoard;
 use argosy_core::command::{Command, CommandState, elapsed, orphaned};
+use argosy_core::invariant::Cause;
 use argosy_core::node::NodeId;
 use argosy_store::engine::Fence;
 use argosy_store::view::{Event, Stored, View};
@@ -114,7 +115,7 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         let mut txn = Txn::at(now);
         txn.fence(fence.clone());
         let Some(found) = view.node(node.as_str()) else {
-            let ended = end_orphans(&mut txn, view, node, now);
+            let ended = end_orphans(&mut txn, view, node, now)?;
             return Ok((ended.then_some(txn), ()));
         };
         let mut sheet = Sheet::of(view, found);
@@ -123,23 +124,23 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         if sheet.is_blank() {
             return Ok((None, ()));
         }
-        sheet.write(&mut txn, &caller, None, now)?;
+        sheet.write(&mut txn, &caller, Cause::Automatic, None, now)?;
         Ok((Some(txn), ()))
     };
     office.decide(decide).await.map(|_| ())
 }
 
 /// Ends the commands of a node that was forgotten; true if there are any.
-fn end_orphans(txn: &mut Txn, view: &View, node: &NodeId, now: Timestamp) -> bool {
+fn end_orphans(txn: &mut Txn, view: &View, node: &NodeId, now: Timestamp) -> Result<bool, Error> {
     let caller = system(NAME);
     let mut any = false;
     for open in view.commands_of(node.as_str()) {
         let Some((ended, _)) = orphaned(&open.value, now) else { continue };
         any = true;
-        Office::record(txn, &caller, "cancel", (Some(&*open.value), Some(&ended)), None, now);
-        txn.update(Arc::new(ended), open.revision);
+        let change = Mutation::update("cancel", open, Arc::new(ended));
+        Office::write_command(txn, change, &caller, now)?;
     }
-    any
+    Ok(any)
 }
 
 /// Removes commands that ended long ago. They carry no audit record: nothing that a person asked for

@@ -10,6 +10,7 @@ use crate::office::{Office, system};
 use crate::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
 use argosy_core::command;
 use argosy_core::external::{self, Call, Next};
+use argosy_core::invariant::Cause;
 use argosy_core::node::{Duty, Node, NodeId, Told};
 use argosy_store::engine::Fence;
 use argosy_store::view::View;
@@ -308,7 +309,7 @@ impl Hands {
             sheet.amended(telling, Vec::new(), "tell");
             let mut txn = Txn::at(now);
             txn.fence(self.fence.clone());
-            sheet.write(&mut txn, &caller, None, now)?;
+            sheet.write(&mut txn, &caller, Cause::Automatic, None, now)?;
             Ok((Some(txn), work))
         };
         Ok(self.office.decide(decide).await?.1)
@@ -354,7 +355,7 @@ impl Hands {
             }
             let mut txn = Txn::at(now);
             txn.fence(self.fence.clone());
-            sheet.write(&mut txn, &caller, None, now)?;
+            sheet.write(&mut txn, &caller, Cause::Automatic, None, now)?;
             Ok((Some(txn), ()))
         };
         self.office.decide(decide).await.map(|_| ())

@@ -1,8 +1,7 @@
 use super::*;
 use crate::fixture::at;
-use crate::health::{Health, HealthState};
-use crate::label::Labels;
-use crate::node::{External, Flaps, Machine, Place};
+use crate::health::{Finding, HealthState, Severity};
+use crate::node::fixture;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
@@ -12,35 +11,8 @@ fn id(number: u128) -> CommandId {
     CommandId::new(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0000 + number))
 }
 
-pub(crate) fn node() -> Node {
-    Node {
-        id: NodeId::parse("n1").unwrap(),
-        tenant: "acme".to_owned(),
-        pool: None,
-        place: Place::default(),
-        machine: Machine::default(),
-        gpus: Vec::new(),
-        labels: Labels::default(),
-        registered_at: at(0),
-        joined_at: at(0),
-        liveness: Liveness::Fresh,
-        liveness_since: at(0),
-        health: Health {
-            state: HealthState::Healthy,
-            since: at(0),
-            reason: "AllPassed".to_owned(),
-            message: String::new(),
-        },
-        duty: Duty::Active,
-        checks: BTreeMap::new(),
-        findings: Vec::new(),
-        sightings: Vec::new(),
-        report_sequence: 0,
-        flaps: Flaps::default(),
-        flags: BTreeMap::new(),
-        held: None,
-        external: External::default(),
-    }
+fn node() -> Node {
+    fixture::node("n1")
 }
 
 fn sick() -> Node {
@@ -369,6 +341,50 @@ fn our_own_cordon_takes_effect_when_it_is_fetched_and_only_while_it_is_true() {
     ];
     for (steps, expected) in rows {
         check(sick(), steps, expected);
+    }
+}
+
+#[test]
+fn findings_of_events_end_when_an_operator_or_a_diagnostic_says_so() {
+    let mut broken = sick();
+    broken.findings.push(Finding {
+        key: "xid/79/GPU-1".to_owned(),
+        severity: Some(Severity::Unhealthy),
+        rule: "fatal-xid".to_owned(),
+        policy: "default".to_owned(),
+        policy_version: 1,
+        message: "Xid 79".to_owned(),
+        evidence: String::new(),
+        gpu: String::new(),
+        first: at(0),
+        last: at(0),
+        count: 1,
+        ends: Ends::AtReboot,
+    });
+    let passed = |desk: &mut Desk, passed: Option<bool>| {
+        let due = desk.due();
+        let result = passed.map(|passed| json!({ "passed": passed }));
+        let (outcome, message) = (Some(Outcome::Completed), String::new());
+        let ack = Ack { outcome, progress: None, message, result };
+        desk.moved(acknowledged(&desk.node, &due, ack, at(desk.now)));
+    };
+    for (steps, said, left) in [
+        (&["CORDON", "ack Completed", "UNCORDON"][..], None, 0),
+        // We put a node back because it is well, which its findings say.
+        (&["auto CORDON", "ack Completed", "auto UNCORDON"], None, 1),
+        (&["RUN_DIAGNOSTIC", "deliver"], Some(Some(true)), 0),
+        (&["RUN_DIAGNOSTIC", "deliver"], Some(Some(false)), 1),
+        // Navarch's daemon says that everything succeeds.
+        (&["RUN_DIAGNOSTIC", "deliver"], Some(None), 1),
+        (&["CORDON", "deliver"], Some(Some(true)), 1),
+    ] {
+        let mut desk = Desk::after(broken.clone(), steps);
+        if let Some(said) = said {
+            passed(&mut desk, said);
+        }
+        assert_eq!(desk.node.findings.len(), left, "{steps:?} {said:?}");
+        let cleared = desk.entries.iter().any(|e| matches!(e.what, What::Cleared { .. }));
+        assert_eq!(cleared, left == 0, "{steps:?} {said:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// `cordoned told=Drain telling=Cordon failures=2 retry=60`.
 fn node(text: &str) -> Node {
-    let mut node = crate::command::tests::node();
+    let mut node = crate::node::fixture::node("n1");
     let hold = Hold { by: "ann".to_owned(), automatic: false, reason: String::new(), at: at(0) };
     let told = |word: &str| match word {
         "Uncordon" => Told::Uncordon,
