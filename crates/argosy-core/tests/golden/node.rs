@@ -157,7 +157,12 @@ fn node() -> Node {
             reason: "pool h100 5/5".to_owned(),
             since: at(5),
         }),
-        external: External { told: Told::Cordon, failures: 1, retry_at: Some(at(7)) },
+        external: External {
+            told: Told::Cordon,
+            telling: Some(Told::Drain),
+            failures: 1,
+            retry_at: Some(at(7)),
+        },
     }
 }
 
