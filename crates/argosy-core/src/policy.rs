@@ -165,9 +165,9 @@ pub fn xid_of(event: &Event) -> Option<u32> {
     (event.event_type == EventType::Xid).then(|| code(event, "xid_code")).flatten()
 }
 
-/// The SXid an event is about: a fault of a switch has no kind of its own, but its code.
+/// The SXid an event is about.
 pub fn sxid_of(event: &Event) -> Option<u32> {
-    code(event, "sxid_code")
+    (event.event_type == EventType::Sxid).then(|| code(event, "sxid_code")).flatten()
 }
 
 /// What makes two events the same thing, besides their kind: the Xid or SXid, or 0.

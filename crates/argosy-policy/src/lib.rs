@@ -18,5 +18,5 @@ mod health;
 pub use condition::{
     ConditionRule, ConditionRuleText, ConditionRules, MappedCondition, Part, PolicyError,
 };
-pub use health::{HealthPolicy, Judged, RuleError};
+pub use health::{HealthPolicy, JUDGEMENT_COST_MAX, Judged, RuleError};
 pub use limits::{COMPREHENSIONS_MAX, COST_MAX, DEPTH_MAX, LEN_MAX, NODE_DEPTH_MAX};

@@ -121,6 +121,8 @@ pub(crate) struct Size {
 pub(crate) struct Shape {
     /// The nodes inside no, one and two comprehensions.
     nodes: [u64; COMPREHENSIONS_MAX + 1],
+    /// What their functions take besides, whatever the facts.
+    extra: [u64; COMPREHENSIONS_MAX + 1],
     /// How often `+` is written, and how often in what a comprehension runs over: it makes text and
     /// lists longer than any fact is.
     sums: u64,
@@ -142,8 +144,9 @@ impl Shape {
         let once = total.saturating_mul(1 + self.sums) / STEP_BYTES;
         let mut runs = 1_u64;
         let mut cost = 0_u64;
-        for nodes in self.nodes {
-            cost = cost.saturating_add(nodes.saturating_mul(runs).saturating_mul(once));
+        for (nodes, extra) in self.nodes.into_iter().zip(self.extra) {
+            let each = nodes.saturating_mul(once).saturating_add(extra);
+            cost = cost.saturating_add(each.saturating_mul(runs));
             runs = runs.saturating_mul(longest);
         }
         cost
@@ -193,7 +196,7 @@ impl<'a> Walk<'a> {
         if NODE_DEPTH_MAX < place.depth {
             return Err(bad(format!("more than {NODE_DEPTH_MAX} operations hang on each other")));
         }
-        let steps = match &node.expr {
+        let steps: u64 = match &node.expr {
             Expr::Call(call) => (self.steps)(Name::Function(&call.func_name)).map_err(bad)?,
             // The parser's own names, like `@result`, are among what is bound.
             Expr::Ident(name) if !name.starts_with('@') && !self.bound.contains(&name.as_str()) => {
@@ -208,10 +211,13 @@ impl<'a> Walk<'a> {
             | Expr::Struct(_)
             | Expr::Comprehension(_) => 1,
         };
-        let Some(nodes) = self.shape.nodes.get_mut(place.comprehensions) else {
+        let nodes = self.shape.nodes.get_mut(place.comprehensions);
+        let extra = self.shape.extra.get_mut(place.comprehensions);
+        let (Some(nodes), Some(extra)) = (nodes, extra) else {
             return Err(bad(format!("comprehensions nest deeper than {COMPREHENSIONS_MAX}")));
         };
-        *nodes += steps;
+        *nodes += 1;
+        *extra += steps.saturating_sub(1);
         let inner = Place { depth: place.depth + 1, ..place };
         match &node.expr {
             Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}

@@ -81,7 +81,8 @@ fn the_code_of_an_event_is_its_xid_or_sxid() {
     for (event_type, metrics, expected) in [
         (EventType::Xid, &[("xid_code", Metric::Int(79))][..], 79),
         (EventType::Thermal, &[("xid_code", Metric::Int(79))], 0),
-        (EventType::Nvlink, &[("sxid_code", Metric::Int(20034))], 20034),
+        (EventType::Sxid, &[("sxid_code", Metric::Int(20034))], 20034),
+        (EventType::Nvlink, &[("sxid_code", Metric::Int(20034))], 0),
         (EventType::Xid, &[("xid_code", Metric::Int(-1))], 0),
         (EventType::Xid, &[("xid_code", Metric::Int(1 << 40))], 0),
         (EventType::Xid, &[("xid_code", Metric::Text("79x".to_owned()))], 0),

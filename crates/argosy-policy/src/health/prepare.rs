@@ -1,0 +1,172 @@
+//! Does once, when a condition is compiled, what the interpreter would do each time.
+//!
+//! Lists that are written out (`xid.class in ["app", "info"]`) and patterns become constants. Functions
+//! of history become look-ups in a variable that no text can name, because a function of the
+//! interpreter's cannot see the event it is asked about.
+
+use super::history::{Count, FATAL, WRONG_WHAT};
+use super::pattern::Pattern;
+use crate::limits::BadNode;
+use cel::IdedExpr;
+use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::common::types::{CelList, CelString, CelUInt};
+use cel::common::value::Val;
+
+/// What conditions of one policy hold ready, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Constants(Vec<Box<dyn Val>>);
+
+impl Constants {
+    fn add(&mut self, value: Box<dyn Val>) -> Expr {
+        self.0.push(value);
+        Expr::Ident(format!("@{}", self.0.len() - 1))
+    }
+
+    /// The one that an identifier without its `@` stands for.
+    pub(crate) fn get(&self, name: &str) -> Option<&dyn Val> {
+        self.0.get(name.parse::<usize>().ok()?).map(|constant| &**constant)
+    }
+}
+
+/// Rewrites a condition that was found good.
+///
+/// # Errors
+/// A window or pattern that is none.
+pub(crate) fn prepare(node: &mut IdedExpr, constants: &mut Constants) -> Result<(), BadNode> {
+    let id = node.id;
+    match &mut node.expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => Ok(()),
+        Expr::Select(select) => {
+            prepare(&mut select.operand, constants)?;
+            // `a.b` may be a variable of that name, so the interpreter looks for one each time; `a['b']`
+            // cannot be.
+            if !select.test {
+                let field =
+                    LiteralValue::String(CelString::from(std::mem::take(&mut select.field)));
+                let at = IdedExpr { id, expr: Expr::Literal(field) };
+                node.expr = index(*std::mem::take(&mut select.operand), at);
+            }
+            Ok(())
+        }
+        Expr::List(list) => all(&mut list.elements, constants),
+        Expr::Map(map) => map.entries.iter_mut().try_for_each(|entry| match &mut entry.expr {
+            EntryExpr::StructField(field) => prepare(&mut field.value, constants),
+            EntryExpr::MapEntry(entry) => {
+                prepare(&mut entry.key, constants)?;
+                prepare(&mut entry.value, constants)
+            }
+        }),
+        Expr::Comprehension(comprehension) => {
+            prepare(&mut comprehension.iter_range, constants)?;
+            prepare(&mut comprehension.accu_init, constants)?;
+            prepare(&mut comprehension.loop_cond, constants)?;
+            prepare(&mut comprehension.loop_step, constants)?;
+            prepare(&mut comprehension.result, constants)
+        }
+        Expr::Call(call) => {
+            if let Some(target) = &mut call.target {
+                prepare(target, constants)?;
+            }
+            all(&mut call.args, constants)?;
+            let bad = |message: String| BadNode { id, message };
+            if let Some(expr) = replaced(id, call, constants).map_err(bad)? {
+                node.expr = expr;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn all(nodes: &mut [IdedExpr], constants: &mut Constants) -> Result<(), BadNode> {
+    nodes.iter_mut().try_for_each(|node| prepare(node, constants))
+}
+
+/// What stands for a call; `None` if it stays.
+fn replaced(
+    id: u64,
+    call: &mut CallExpr,
+    constants: &mut Constants,
+) -> Result<Option<Expr>, String> {
+    if call.func_name == operators::IN {
+        if let Some(list) = call.args.get_mut(1)
+            && let Some(constant) = constant_list(&list.expr)
+        {
+            list.expr = constants.add(Box::new(constant));
+        }
+        return Ok(None);
+    }
+    let node = |expr| IdedExpr { id, expr };
+    if call.func_name == "matches" {
+        let args = call.target.take().map(|target| *target).into_iter().chain(call.args.drain(..));
+        let Ok([text, pattern]) = <[IdedExpr; 2]>::try_from(args.collect::<Vec<_>>()) else {
+            return Err("matches takes a text and a pattern".to_owned());
+        };
+        let Expr::Literal(LiteralValue::String(pattern)) = &pattern.expr else {
+            return Err("the pattern of matches must be written out, in quotes".to_owned());
+        };
+        let pattern = constants.add(Box::new(Pattern::compile(pattern.inner())?));
+        return Ok(Some(index(node(pattern), text)));
+    }
+    if Count::named(&call.func_name).is_none() {
+        return Ok(None);
+    }
+    let name = &call.func_name;
+    if call.target.is_some() {
+        return Err(format!("{name} belongs to no value; write {name}('24h')"));
+    }
+    let mut args = std::mem::take(&mut call.args).into_iter();
+    let (window, what) = match (args.next(), args.next(), args.next()) {
+        (Some(window), what, None) => (window, what),
+        _ => {
+            return Err(format!(
+                "{name} takes a window, and a code if you like: {name}('24h', 31)"
+            ));
+        }
+    };
+    let window = node(window_of(window.expr)?);
+    Ok(Some(match what {
+        None => index(node(Expr::Ident(format!("@{name}"))), window),
+        Some(what) => {
+            if !may_be_what(&what.expr) {
+                return Err(WRONG_WHAT.to_owned());
+            }
+            let of = index(node(Expr::Ident(format!("@{name}/of"))), what);
+            index(node(of), window)
+        }
+    }))
+}
+
+/// A window that is written out is read now.
+fn window_of(expr: Expr) -> Result<Expr, String> {
+    let Expr::Literal(literal) = &expr else { return Ok(expr) };
+    let LiteralValue::String(text) = literal else {
+        return Err("a window is text, like '24h'".to_owned());
+    };
+    let millis = Count::window(text.inner())?.as_millis();
+    let millis = CelUInt::from(u64::try_from(millis).unwrap_or(u64::MAX));
+    Ok(Expr::Literal(LiteralValue::UInt(millis)))
+}
+
+fn may_be_what(expr: &Expr) -> bool {
+    let Expr::Literal(literal) = expr else { return true };
+    if let LiteralValue::String(word) = literal {
+        return word.inner() == FATAL;
+    }
+    matches!(literal, LiteralValue::Int(_))
+}
+
+/// The list, if it holds literals only.
+fn constant_list(expr: &Expr) -> Option<CelList<'static>> {
+    let Expr::List(list) = expr else { return None };
+    let element = |node: &IdedExpr| {
+        let Expr::Literal(literal) = &node.expr else { return None };
+        Some(literal.to_val().into_owned())
+    };
+    let elements: Vec<Box<dyn Val>> = list.elements.iter().map(element).collect::<Option<_>>()?;
+    list.optional_indices.is_empty().then(|| CelList::from(elements))
+}
+
+fn index(of: IdedExpr, at: IdedExpr) -> Expr {
+    let func_name = operators::INDEX.to_owned();
+    Expr::Call(CallExpr { func_name, target: None, args: vec![of, at] })
+}
