@@ -7,6 +7,7 @@
 mod figures;
 mod fleet;
 mod http;
+mod policy;
 mod server;
 mod wire;
 mod work;
@@ -107,6 +108,7 @@ async fn main() -> Result<()> {
             fleet::beats(&program, &home("beats").await?, &fleets, &mut figures).await?;
             fleet::storms(&program, &home("storms").await?, &fleets, &mut figures).await?;
             fleet::lists(&program, &home("lists").await?, &fleets, &mut figures).await?;
+            policy::bench_policy(&mut figures)?;
         }
         columns.push((name, figures));
     }
