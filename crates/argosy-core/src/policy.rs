@@ -2,7 +2,7 @@
 //! and evaluates them.
 
 use crate::field::{Constraint, FieldError, quotable};
-use crate::health::{Event, EventType, Metric, Severity};
+use crate::health::{Event, EventType, Severity};
 use crate::label::is_value;
 use crate::name::Name;
 use crate::resource::Stamp;
@@ -162,24 +162,16 @@ pub const DEFAULT_POLICY: &str = "default";
 
 /// The Xid an event is about.
 pub fn xid_of(event: &Event) -> Option<u32> {
-    (event.event_type == EventType::Xid).then(|| code(event, "xid_code")).flatten()
+    (event.event_type == EventType::Xid).then(|| code_of(event)).flatten()
 }
 
 /// The SXid an event is about.
 pub fn sxid_of(event: &Event) -> Option<u32> {
-    (event.event_type == EventType::Sxid).then(|| code(event, "sxid_code")).flatten()
+    (event.event_type == EventType::Sxid).then(|| code_of(event)).flatten()
 }
 
-/// What makes two events the same thing, besides their kind: the Xid or SXid, or 0.
-pub fn code_of(event: &Event) -> i64 {
-    xid_of(event).or_else(|| sxid_of(event)).map_or(0, i64::from)
-}
-
-fn code(event: &Event, name: &str) -> Option<u32> {
-    match event.metrics.get(name)? {
-        Metric::Int(code) => u32::try_from(*code).ok(),
-        Metric::Bool(_) | Metric::Float(_) | Metric::Text(_) => None,
-    }
+fn code_of(event: &Event) -> Option<u32> {
+    u32::try_from(event.code()).ok().filter(|code| *code != 0)
 }
 
 #[cfg(test)]

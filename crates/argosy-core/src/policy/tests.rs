@@ -1,5 +1,5 @@
 use super::*;
-use crate::health::System;
+use crate::health::{Metric, System};
 use std::collections::BTreeMap;
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn what_a_finding_lasts_depends_on_its_badness_unless_the_rule_says() {
 }
 
 #[test]
-fn the_code_of_an_event_is_its_xid_or_sxid() {
+fn an_event_has_an_xid_or_an_sxid_or_neither() {
     let event = |event_type, metrics: &[(&str, Metric)]| Event {
         node_time: None,
         gpu_index: 0,
@@ -78,16 +78,19 @@ fn the_code_of_an_event_is_its_xid_or_sxid() {
         recovery_action: None,
         count: 1,
     };
+    let int = Metric::Int;
     for (event_type, metrics, expected) in [
-        (EventType::Xid, &[("xid_code", Metric::Int(79))][..], 79),
-        (EventType::Thermal, &[("xid_code", Metric::Int(79))], 0),
-        (EventType::Sxid, &[("sxid_code", Metric::Int(20034))], 20034),
-        (EventType::Nvlink, &[("sxid_code", Metric::Int(20034))], 0),
-        (EventType::Xid, &[("xid_code", Metric::Int(-1))], 0),
-        (EventType::Xid, &[("xid_code", Metric::Int(1 << 40))], 0),
-        (EventType::Xid, &[("xid_code", Metric::Text("79x".to_owned()))], 0),
-        (EventType::Xid, &[], 0),
+        (EventType::Xid, &[("xid_code", int(79))][..], (Some(79), None)),
+        (EventType::Thermal, &[("xid_code", int(79))], (None, None)),
+        (EventType::Sxid, &[("sxid_code", int(20034))], (None, Some(20034))),
+        (EventType::Nvlink, &[("sxid_code", int(20034))], (None, None)),
+        (EventType::Xid, &[("xid_code", int(-1))], (None, None)),
+        (EventType::Xid, &[("xid_code", int(0))], (None, None)),
+        (EventType::Xid, &[("xid_code", int(1 << 40))], (None, None)),
+        (EventType::Xid, &[("xid_code", Metric::Text("79x".to_owned()))], (None, None)),
+        (EventType::Xid, &[], (None, None)),
     ] {
-        assert_eq!(code_of(&event(event_type, metrics)), expected, "{event_type:?} {metrics:?}");
+        let event = event(event_type, metrics);
+        assert_eq!((xid_of(&event), sxid_of(&event)), expected, "{event_type:?} {metrics:?}");
     }
 }

@@ -1,8 +1,7 @@
 //! How often something happened before: what `seen("24h")` and its like count.
 
 use super::Judged;
-use argosy_core::health::{EventType, Severity, Sighting};
-use argosy_core::policy::code_of;
+use argosy_core::health::{EventType, SIGHTING_TIMES_MAX, Severity, Sighting};
 use argosy_core::span;
 use argosy_core::xid::Catalogue;
 use cel::ExecutionError;
@@ -97,16 +96,11 @@ impl<'a> History<'a> {
 
     fn within(&self, window: SignedDuration) -> i64 {
         let Judged { event, node, elsewhere, now } = self.judged;
-        let gpu = node.gpu(&event.gpu_uuid, event.gpu_index);
-        let uuid = if event.gpu_uuid.is_empty() {
-            gpu.map_or("", |gpu| gpu.uuid.as_str())
-        } else {
-            &event.gpu_uuid
-        };
-        let hardware = if event.gpu_serial.is_empty() {
-            gpu.map_or(uuid, |gpu| gpu.hardware())
-        } else {
-            &event.gpu_serial
+        let uuid = event.gpu_uuid_of(node);
+        let hardware = match event.gpu_of(node) {
+            _ if !event.gpu_serial.is_empty() => &event.gpu_serial,
+            Some(gpu) => gpu.hardware(),
+            None => uuid,
         };
         let here = |seen: &&Sighting| match self.count.scope {
             Scope::Node => true,
@@ -120,7 +114,10 @@ impl<'a> History<'a> {
         // A time in the future is one that our clock showed before it was set back.
         let times = times.flat_map(|seen| &seen.times).copied();
         let times = times.filter(|time| now.duration_since(*time) < window);
-        let this = self.is_meant(event.event_type, code_of(event)).then_some(now);
+        // As it will be remembered: a flood that the node aggregated counts as often as it happened.
+        let count = usize::try_from(event.count).unwrap_or(usize::MAX).min(SIGHTING_TIMES_MAX);
+        let meant = self.is_meant(event.event_type, event.code());
+        let this = std::iter::repeat_n(now, if meant { count } else { 0 });
         if !self.count.bursts {
             return i64::try_from(times.chain(this).count()).unwrap_or(i64::MAX);
         }
@@ -137,7 +134,7 @@ impl<'a> History<'a> {
     fn is_meant(&self, event_type: EventType, code: i64) -> bool {
         let event = self.judged.event;
         match self.what {
-            What::Same => event_type == event.event_type && code == code_of(event),
+            What::Same => event_type == event.event_type && code == event.code(),
             What::Code(wanted) => code == wanted,
             What::Fatal => {
                 let code = u32::try_from(code).unwrap_or_default();

@@ -61,6 +61,17 @@ fn this_event_is_counted() {
 }
 
 #[test]
+fn a_flood_counts_as_often_as_it_happened_and_is_one_burst() {
+    let flood = Event { count: 7, ..on_a(xid(31)) };
+    let count = |condition| holds_on(condition, &flood, &node(&["xid/31 a 30"]), &[]);
+    assert_eq!(count("seen('1h') == 8"), Ok(true));
+    assert_eq!(count("seen('1h', 13) == 0"), Ok(true));
+    assert_eq!(count("bursts('1h') == 2"), Ok(true));
+    let endless = Event { count: u32::MAX, ..flood };
+    assert_eq!(holds_on("seen('1h') == 32", &endless, &node(&[]), &[]), Ok(true));
+}
+
+#[test]
 fn the_same_kind_and_code_is_counted_within_the_window() {
     let lines = ["xid/31 a 1 59 61 1439 1441", "xid/13 a 5", "thermal/0 a 5", "xid/31 b 30"];
     counts("seen('1h')", &lines, 1 + 2 + 1);
