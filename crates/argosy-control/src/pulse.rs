@@ -308,7 +308,7 @@ impl Pulse {
     }
 
     /// The number of the newest report that was taken in since we began to listen.
-    pub(crate) fn report_sequence(&self) -> u64 {
+    pub fn report_sequence(&self) -> u64 {
         self.report_sequence.load(Ordering::Relaxed)
     }
 

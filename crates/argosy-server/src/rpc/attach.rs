@@ -8,7 +8,7 @@
 //! else opens another stream.
 
 use super::convert::node as convert;
-use super::node::registered_as;
+use super::node::{health_sequence, registered_as};
 use super::one;
 use crate::Server;
 use crate::metrics::Held;
@@ -321,7 +321,7 @@ impl Attached {
             config: new.then(|| convert::config(config)).into(),
             status: known.map(|node| convert::status(node.status())).unwrap_or_default(),
             health: known.map(|node| convert::health(node.health.state)).unwrap_or_default(),
-            health_sequence: known.map(|node| node.report_sequence).unwrap_or_default(),
+            health_sequence: known.map_or(0, |node| health_sequence(&self.server, node)),
         }));
     }
 
@@ -443,7 +443,8 @@ impl Attached {
         let config = nodes.config(&self.caller, node, Via::Stream).map_err(node_status)?;
         self.settle(node);
         self.goes_by(&config);
-        self.outbox.push_back(Told::from(registered_as(&registered.value, &config)));
+        let told = registered_as(&self.server, &registered.value, &config);
+        self.outbox.push_back(Told::from(told));
         self.fetch().await;
         Ok(())
     }

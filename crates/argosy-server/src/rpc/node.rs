@@ -43,7 +43,7 @@ impl NodeService for Nodes {
         let registration = convert::registration(request.view()).map_err(one)?;
         let registered = self.server.control.nodes.register(&caller, registration).await;
         let (node, config) = registered.map_err(status)?;
-        Response::ok(registered_as(&node.value, &config))
+        Response::ok(registered_as(&self.server, &node.value, &config))
     }
 
     async fn heartbeat(
@@ -131,13 +131,23 @@ impl NodeService for Nodes {
 }
 
 /// What a node is told when it has registered.
-pub(super) fn registered_as(node: &Node, config: &NodeConfig) -> RegisterNodeResponse {
+pub(super) fn registered_as(
+    server: &Server,
+    node: &Node,
+    config: &NodeConfig,
+) -> RegisterNodeResponse {
     RegisterNodeResponse {
         config: Some(convert::config(config)).into(),
         status: convert::status(node.status()),
         health: convert::health(node.health.state),
-        health_sequence: node.report_sequence,
+        health_sequence: health_sequence(server, node),
     }
+}
+
+/// The number of the last health report that was taken. One that changed nothing is not in the document.
+pub(super) fn health_sequence(server: &Server, node: &Node) -> u64 {
+    let pulse = server.control.nodes.board.find(node.id.as_str());
+    pulse.map_or(0, |pulse| pulse.report_sequence()).max(node.report_sequence)
 }
 
 /// The same complaint about a field of a message inside another.
