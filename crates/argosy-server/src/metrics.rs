@@ -271,11 +271,7 @@ fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
             "Credentials of one node that were used for another",
             &stats.impersonations,
         ),
-        (
-            "argosy_notes_lost",
-            "Things to write down that found the queue full",
-            &stats.notes_lost,
-        ),
+        ("argosy_notes_lost", "Things to write down that found the queue full", &stats.notes_lost),
     ] {
         let counter: Counter = Counter::default();
         counter.inc_by(number.get());

@@ -20,6 +20,8 @@ pub(crate) struct Rig {
     pub(crate) accepted: AtomicU64,
     /// The next batch is written, and its answer lost.
     pub(crate) lose_answer: AtomicBool,
+    /// Nothing is written.
+    refusing: AtomicBool,
     /// The feed cannot be read.
     pub(crate) deaf: AtomicBool,
     /// What became of commits since somebody asked.
@@ -34,6 +36,7 @@ impl Rig {
             memory,
             accepted: AtomicU64::new(0),
             lose_answer: AtomicBool::new(false),
+            refusing: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             outcomes: Mutex::default(),
             tamper: Mutex::default(),
@@ -44,6 +47,11 @@ impl Rig {
     /// Whoever calls now waits until it is thawed: the process is stopped.
     pub(crate) fn freeze(&self, frozen: bool) {
         self.frozen.send_replace(frozen);
+    }
+
+    /// Commits fail, or do no longer.
+    pub(crate) fn refuse(&self, refuse: bool) {
+        self.refusing.store(refuse, Ordering::SeqCst);
     }
 
     pub(crate) fn tamper(&self, change: impl Fn(&mut Vec<Entry>) + Send + Sync + 'static) {
@@ -67,6 +75,9 @@ impl Engine for Rig {
 
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Outcome>, Error> {
         self.thawed().await;
+        if self.refusing.load(Ordering::SeqCst) {
+            return Err(Error::Unavailable("the connection is broken".to_owned()));
+        }
         let outcomes = self.memory.commit(batch).await?;
         let accepted = outcomes.iter().filter(|o| matches!(o, Outcome::Committed(_))).count();
         self.accepted.fetch_add(accepted as u64, Ordering::SeqCst);

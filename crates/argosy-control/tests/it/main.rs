@@ -10,6 +10,7 @@ mod deletion;
 mod engine;
 mod external;
 mod list;
+mod node;
 mod node_watch;
 mod reconcile;
 mod reports;

@@ -1,0 +1,5 @@
+//! Nodes from their registration to being forgotten.
+
+mod fault;
+mod journey;
+pub(crate) mod world;
