@@ -373,7 +373,7 @@ fn tell_all(sheet: &mut Sheet<'_>, asked_at: Timestamp, now: Timestamp) -> Vec<A
         match &command.state {
             CommandState::Pending => {
                 let Some(moved) = delivered(&sheet.node, &command, now) else { continue };
-                told.push(Arc::new(with_time_left(&moved.command, now)));
+                told.push(Arc::new(in_navarchs_words(&moved.command, now)));
                 sheet.moved(moved, "deliver");
             }
             CommandState::Acknowledged { at, .. }
@@ -392,12 +392,17 @@ fn tell_all(sheet: &mut Sheet<'_>, asked_at: Timestamp, now: Timestamp) -> Vec<A
     told
 }
 
-/// A drain for a daemon that knows no deadlines, only how many seconds it has from now.
-fn with_time_left(command: &Command, now: Timestamp) -> Command {
+/// A command as Navarch's daemon understands it: it knows no deadlines, only how many seconds it has from
+/// now, and has no handler for UNCORDON, but one for a CORDON that says so.
+fn in_navarchs_words(command: &Command, now: Timestamp) -> Command {
     let mut told = command.clone();
     if let Some(deadline) = command.deadline {
         let left_s = deadline.duration_since(now).as_secs().max(1);
         told.parameters.insert("timeout".to_owned(), left_s.to_string());
+    }
+    if command.kind == CommandKind::Uncordon {
+        told.kind = CommandKind::Cordon;
+        told.parameters.insert("uncordon".to_owned(), "true".to_owned());
     }
     told
 }

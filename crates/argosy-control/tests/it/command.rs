@@ -262,6 +262,17 @@ async fn cuj_4_on_navarchs_wire_a_command_is_done_when_the_daemon_asks_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cuj_4_navarchs_daemon_is_told_to_uncordon_in_its_own_words() {
+    let world = world_of(&["n1"]).await;
+    issue(&world, "n1", "CORDON").await.unwrap();
+    let id = issue(&world, "n1", "UNCORDON").await.unwrap();
+    let told = fetch(&world, "n1", Wire::Navarch).await;
+    assert_eq!((told.len(), told[0].id, told[0].kind), (1, id, CommandKind::Cordon));
+    assert_eq!(told[0].parameters["uncordon"], "true");
+    check(&world, "n1", "ACTIVE: CORDON Cancelled, UNCORDON acknowledged");
+}
+
+#[tokio::test(start_paused = true)]
 async fn cuj_4_what_cannot_be_asked_is_refused_and_nothing_is_stored() {
     let world = world_of(&["n1", "gone"]).await;
     issue(&world, "gone", "TERMINATE").await.unwrap();
@@ -830,7 +841,7 @@ async fn of_ten_thousand_open_streams_only_the_one_concerned_is_rung() {
 
 #[test]
 fn i9_each_change_of_a_node_or_command_has_exactly_one_record_in_its_commit() {
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(16));
     let step = (0..9_u8, 0..3_u8, any::<prop::sample::Index>());
     runner
         .run(&prop::collection::vec(step, 5..60), |steps| {
