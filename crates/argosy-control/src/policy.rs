@@ -1,15 +1,29 @@
 //! Health policies: stored, compiled once, asked for every event.
 
-use crate::office::Office;
+mod backtest;
+
+mod book;
+
+use crate::office::{Office, allow_verb, system};
 use crate::{Error, Revision, Stored};
-use argosy_core::access::Caller;
-use argosy_core::health::{Event, Severity, Verdict};
-use argosy_core::node::{Node, NodeId};
-use argosy_core::policy::{Policy, PolicySpec};
-use argosy_policy::HealthPolicy;
+use argosy_core::access::{Caller, Verb, teams_matter};
+use argosy_core::field::{Constraint, FieldError};
+use argosy_core::health::{Event, Health, HealthState, Sighting, Verdict};
+use argosy_core::label::Labels;
+use argosy_core::name::Name;
+use argosy_core::node::{Duty, External, Flaps, Liveness, Machine, Node, NodeId, Place};
+use argosy_core::policy::{DEFAULT_POLICY, Policy, PolicySpec};
+use argosy_core::resource::Stamp;
+use argosy_policy::{HealthPolicy, Judged, RuleError};
+use argosy_store::Txn;
 use argosy_store::view::View;
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use tracing::warn;
+
+pub use backtest::{Backtest, Hit};
+pub(crate) use book::PolicyBook;
 
 /// The service.
 #[derive(Clone)]
@@ -18,61 +32,35 @@ pub struct Policies {
     pub(crate) book: Arc<PolicyBook>,
 }
 
-/// The compiled policies, by tenant and name; compiled anew when a document changes.
-#[derive(Default)]
-pub(crate) struct PolicyBook {}
+/// How many policies a tenant may have. A node asks for its own by its pool, so there is no use for more
+/// than there are pools.
+pub const POLICIES_MAX: usize = 256;
 
-impl PolicyBook {
-    /// The policy in force for a node: that of its pool, or else the tenant's default, or else the
-    /// built-in one.
-    pub(crate) fn of(&self, view: &View, node: &Node) -> Arc<HealthPolicy> {
-        let _ = (view, node);
-        todo!()
-    }
-}
+/// Who writes the policies of the configuration.
+const CONFIGURATION: &str = "configuration";
 
-/// What a policy would have done with recorded history.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Backtest {
-    /// How many events were judged.
-    pub events: usize,
-    /// From when.
-    pub from: Option<Timestamp>,
-    /// To when.
-    pub to: Option<Timestamp>,
-    /// Nodes it would have hit that the current policy did not, with the first event that shows it.
-    pub only_new: Vec<Hit>,
-    /// Nodes the current policy hit that it would not have.
-    pub only_current: Vec<Hit>,
-    /// How many both would have hit.
-    pub both: usize,
-    /// Rules that failed, and how often.
-    pub errors: Vec<(String, usize)>,
-}
-
-/// A node that a policy hits, and the event that shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
-    /// The node.
-    pub node: NodeId,
-    /// When.
-    pub at: Timestamp,
-    /// What the policy says.
-    pub rule: String,
-    /// How bad.
-    pub severity: Severity,
-    /// The event, in a sentence.
-    pub event: String,
+/// What became of a policy in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seeded {
+    /// It is stored, as it was or since now.
+    InForce,
+    /// Somebody wrote another one since, which stays.
+    Overruled,
 }
 
 impl Policies {
-    /// Policies of the caller's tenant, the built-in default among them.
+    /// Policies of the caller's tenant by name, the built-in default among them.
     ///
     /// # Errors
     /// `Forbidden`.
     pub fn list(&self, caller: &Caller) -> Result<Vec<Stored<Policy>>, Error> {
-        let _ = (caller, &self.office);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        let mut found: Vec<_> = self.office.store.read(|view| of_tenant(view, &caller.tenant));
+        if !found.iter().any(|policy| policy.value.name.as_str() == DEFAULT_POLICY) {
+            found.push(builtin(&caller.tenant)?);
+            found.sort_by(|a, b| a.value.name.cmp(&b.value.name));
+        }
+        Ok(found)
     }
 
     /// One policy.
@@ -80,14 +68,36 @@ impl Policies {
     /// # Errors
     /// `PolicyNotFound`.
     pub fn get(&self, caller: &Caller, name: &str) -> Result<Stored<Policy>, Error> {
-        let _ = (caller, name);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        let found = self.office.store.read(|view| view.policy(&caller.tenant, name).cloned());
+        match found {
+            Some(found) => Ok(found),
+            None if name == DEFAULT_POLICY => builtin(&caller.tenant),
+            None => Err(Error::PolicyNotFound(name.to_owned())),
+        }
+    }
+
+    /// Stored policies that this build cannot compile, and why: until somebody writes them anew, the
+    /// nodes they are for are judged by what was there before, or else by the default.
+    ///
+    /// # Errors
+    /// `Forbidden`.
+    pub fn broken(&self, caller: &Caller) -> Result<Vec<(Name, Vec<FieldError>)>, Error> {
+        allow_verb(caller, Verb::Read)?;
+        let stored = self.office.store.read(|view| of_tenant(view, &caller.tenant));
+        let complaints = stored.into_iter().filter_map(|policy| {
+            let errors = self.book.errors(&policy)?;
+            Some((policy.value.name.clone(), errors.iter().map(field_error).collect()))
+        });
+        Ok(complaints.collect())
     }
 
     /// Makes or replaces a policy. One that does not compile is refused, and the old one stays.
     ///
+    /// A revision of 0 means that nobody wrote it yet.
+    ///
     /// # Errors
-    /// `Invalid`: `rules[3].condition`, with line and column; `Changed`.
+    /// `Invalid`: `rules[3].condition`, with line and column; `Changed`; `Forbidden`; `TooMany`.
     pub async fn put(
         &self,
         caller: &Caller,
@@ -96,17 +106,65 @@ impl Policies {
         if_revision: Option<Revision>,
         dry_run: bool,
     ) -> Result<Stored<Policy>, Error> {
-        let _ = (caller, name, spec, if_revision, dry_run);
-        todo!()
+        self.allow_write(caller)?;
+        let name = checked(name, &spec)?;
+        let decide = |view: &View, now: Timestamp| {
+            let (txn, policy, revision) = written(view, caller, &name, &spec, if_revision, now)?;
+            Ok((txn.filter(|_| !dry_run), (policy, revision)))
+        };
+        let (committed, (policy, known)) = self.office.decide(decide).await?;
+        Ok(Stored { value: policy, revision: known.unwrap_or(committed) })
+    }
+
+    /// Writes a policy of the configuration, unless somebody wrote another one since: a start must not
+    /// take back what people decided.
+    ///
+    /// # Errors
+    /// As for `put`.
+    pub async fn seed(&self, tenant: &str, name: &str, spec: PolicySpec) -> Result<Seeded, Error> {
+        let name = checked(name, &spec)?;
+        let caller = Caller { tenant: tenant.to_owned(), ..system(CONFIGURATION) };
+        let decide = |view: &View, now: Timestamp| {
+            let stored = view.policy(tenant, name.as_str());
+            let theirs = stored.filter(|stored| {
+                stored.value.updated.by != CONFIGURATION && stored.value.spec != spec
+            });
+            if theirs.is_some() {
+                return Ok((None, Seeded::Overruled));
+            }
+            let (txn, ..) = written(view, &caller, &name, &spec, None, now)?;
+            Ok((txn, Seeded::InForce))
+        };
+        let (_, seeded) = self.office.decide(decide).await?;
+        if seeded == Seeded::Overruled {
+            warn!(policy = %name, "the policy was changed since the configuration wrote it; it stays as it is");
+        }
+        Ok(seeded)
     }
 
     /// Removes a policy; of the default, what the operator made of it.
     ///
     /// # Errors
-    /// `PolicyNotFound`.
+    /// `PolicyNotFound`; `Precondition` for the default that nobody changed.
     pub async fn delete(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        let _ = (caller, name);
-        todo!()
+        self.allow_write(caller)?;
+        let decide = |view: &View, now: Timestamp| {
+            let Some(stored) = view.policy(&caller.tenant, name) else {
+                return Err(match name {
+                    DEFAULT_POLICY => Error::Precondition(
+                        "the default policy is the built-in one: there is nothing to remove"
+                            .to_owned(),
+                    ),
+                    other => Error::PolicyNotFound(other.to_owned()),
+                });
+            };
+            let mut txn = Txn::at(now);
+            let before = (Some(&*stored.value), None);
+            Office::record(&mut txn, caller, "delete", before, None, now);
+            txn.remove(&*stored.value, stored.revision);
+            Ok((Some(txn), ()))
+        };
+        self.office.decide(decide).await.map(drop)
     }
 
     /// What the policy in force for a node, or a given one, says of an event.
@@ -120,21 +178,207 @@ impl Policies {
         spec: Option<&PolicySpec>,
         event: &Event,
     ) -> Result<Verdict, Error> {
-        let _ = (caller, node, spec, event);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        let given = spec.map(|spec| compiled(TRIED, spec)).transpose()?;
+        let (node, elsewhere, in_force) = self.office.store.read(|view| {
+            let node = match node {
+                None => Arc::new(nobody(&caller.tenant)),
+                Some(id) => {
+                    let found = view.node(id).filter(|node| node.value.tenant == caller.tenant);
+                    found.ok_or_else(|| Error::NodeNotFound(id.to_owned()))?.value.clone()
+                }
+            };
+            let seen = elsewhere(view, &node, event);
+            let policy = self.book.of(view, &node);
+            Ok::<_, Error>((node, seen, policy))
+        })?;
+        let policy = given.as_ref().unwrap_or(&in_force);
+        let now = self.office.clock.now();
+        Ok(policy.judge(&Judged { event, node: &node, elsewhere: &elsewhere, now }))
     }
 
-    /// Runs a policy over recorded history.
+    /// Runs a policy over recorded history: what it would have said of each event, and what the policy
+    /// now in force would have.
     ///
     /// # Errors
-    /// `Invalid` if it does not compile.
+    /// `Invalid` if it does not compile; `TooMany` while another one runs.
     pub async fn backtest(
         &self,
         caller: &Caller,
         spec: &PolicySpec,
         since: Option<Timestamp>,
     ) -> Result<Backtest, Error> {
-        let _ = (caller, spec, since);
-        todo!()
+        allow_verb(caller, Verb::Read)?;
+        let policy = compiled(TRIED, spec)?;
+        backtest::run(&self.office, &self.book, caller, (&policy, spec), since).await
+    }
+
+    /// Policies are the whole tenant's, so where teams have walls between them one team may not change
+    /// what the others' nodes are judged by.
+    fn allow_write(&self, caller: &Caller) -> Result<(), Error> {
+        allow_verb(caller, Verb::Write)?;
+        if teams_matter(caller, self.office.settings.authorization) {
+            let message = "policies judge the nodes of every team; ask an admin to change them";
+            return Err(Error::Forbidden(message.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// What a policy is called that is only tried.
+const TRIED: &str = "tried";
+
+/// The policy as it will be, and what writes it: nothing if it is so already. The revision is that of
+/// what stays.
+fn written(
+    view: &View,
+    caller: &Caller,
+    name: &Name,
+    spec: &PolicySpec,
+    if_revision: Option<Revision>,
+    now: Timestamp,
+) -> Result<(Option<Txn>, Arc<Policy>, Option<Revision>), Error> {
+    let stored = view.policy(&caller.tenant, name.as_str());
+    let current = stored.map_or(Revision(0), |stored| stored.revision);
+    if let Some(expected) = if_revision.filter(|expected| *expected != current) {
+        return Err(Error::Changed { expected, current });
+    }
+    let others = of_tenant(view, &caller.tenant);
+    let others = || others.iter().filter(|other| other.value.name != *name);
+    if stored.is_none() && POLICIES_MAX <= others().count() {
+        return Err(Error::TooMany(format!("there are {POLICIES_MAX} policies already")));
+    }
+    for other in others() {
+        if let Some(pool) = spec.pools.iter().find(|pool| other.value.spec.pools.contains(pool)) {
+            let message = format!("the pool `{pool}` has the policy `{}`", other.value.name);
+            return Err(Error::Invalid(vec![FieldError::new(
+                "pools",
+                Constraint::Unique,
+                message,
+            )]));
+        }
+    }
+    let stamp = Office::stamp(caller, now);
+    let mut txn = Txn::at(now);
+    let policy = match stored {
+        Some(stored) if stored.value.spec == *spec => {
+            return Ok((None, stored.value.clone(), Some(stored.revision)));
+        }
+        Some(stored) => {
+            let after = Arc::new(Policy {
+                version: stored.value.version.saturating_add(1),
+                spec: spec.clone(),
+                updated: stamp,
+                ..Policy::clone(&stored.value)
+            });
+            let change = (Some(&*stored.value), Some(&*after));
+            Office::record(&mut txn, caller, "replace", change, None, now);
+            txn.update(after.clone(), stored.revision);
+            after
+        }
+        None => {
+            let after = Arc::new(Policy {
+                name: name.clone(),
+                tenant: caller.tenant.clone(),
+                version: 1,
+                spec: spec.clone(),
+                created: stamp.clone(),
+                updated: stamp,
+            });
+            Office::record(&mut txn, caller, "create", (None, Some(&*after)), None, now);
+            txn.create(after.clone());
+            after
+        }
+    };
+    Ok((Some(txn), policy, None))
+}
+
+/// The name, if it is one, and if a policy can say that under it.
+fn checked(name: &str, spec: &PolicySpec) -> Result<Name, Error> {
+    let name = Name::parse(name).map_err(|error| Error::Invalid(vec![error]))?;
+    let mut errors = spec.check(&name);
+    if let Err(of_rules) = HealthPolicy::compile(name.as_str(), 0, spec) {
+        errors.extend(of_rules.iter().map(field_error));
+    }
+    if errors.is_empty() { Ok(name) } else { Err(Error::Invalid(errors)) }
+}
+
+fn compiled(name: &str, spec: &PolicySpec) -> Result<Arc<HealthPolicy>, Error> {
+    HealthPolicy::compile(name, 0, spec)
+        .map(Arc::new)
+        .map_err(|errors| Error::Invalid(errors.iter().map(field_error).collect()))
+}
+
+fn field_error(error: &RuleError) -> FieldError {
+    let message = match (error.line, error.column) {
+        (Some(line), Some(column)) => {
+            format!("line {line}, column {column}: {}", error.message)
+        }
+        _ => error.message.clone(),
+    };
+    FieldError::new(&error.field, Constraint::Pattern, message)
+}
+
+fn of_tenant(view: &View, tenant: &str) -> Vec<Stored<Policy>> {
+    view.policies().filter(|policy| policy.value.tenant == tenant).cloned().collect()
+}
+
+/// The policy that is there when nobody wrote one.
+fn builtin(tenant: &str) -> Result<Stored<Policy>, Error> {
+    let stamp = Stamp { at: Timestamp::UNIX_EPOCH, by: "argosy".to_owned() };
+    let value = Policy {
+        name: Name::parse(DEFAULT_POLICY).map_err(|error| Error::Invalid(vec![error]))?,
+        tenant: tenant.to_owned(),
+        version: 0,
+        spec: HealthPolicy::default_spec(),
+        created: stamp.clone(),
+        updated: stamp,
+    };
+    Ok(Stored { value: Arc::new(value), revision: Revision(0) })
+}
+
+/// What was seen of an event's GPU on other nodes of the tenant.
+fn elsewhere(view: &View, node: &Node, event: &Event) -> Vec<Sighting> {
+    let registered = event.gpu_of(node).map_or("", |gpu| gpu.hardware());
+    let hardware = if event.gpu_serial.is_empty() { registered } else { &event.gpu_serial };
+    if hardware.is_empty() {
+        return Vec::new();
+    }
+    let others = view.nodes_with_hardware(hardware).map(|other| &other.value);
+    let others = others.filter(|other| other.id != node.id && other.tenant == node.tenant);
+    let sightings = others.flat_map(|other| &other.sightings);
+    sightings.filter(|seen| seen.hardware == hardware).cloned().collect()
+}
+
+/// A node nothing is known of.
+fn nobody(tenant: &str) -> Node {
+    let at = Timestamp::UNIX_EPOCH;
+    Node {
+        id: NodeId::parse("unknown").expect("a good id"),
+        tenant: tenant.to_owned(),
+        pool: None,
+        place: Place::default(),
+        machine: Machine::default(),
+        gpus: Vec::new(),
+        labels: Labels::default(),
+        registered_at: at,
+        joined_at: at,
+        liveness: Liveness::Fresh,
+        liveness_since: at,
+        health: Health {
+            state: HealthState::Unknown,
+            since: at,
+            reason: String::new(),
+            message: String::new(),
+        },
+        duty: Duty::Active,
+        checks: BTreeMap::new(),
+        findings: Vec::new(),
+        sightings: Vec::new(),
+        report_sequence: 0,
+        flaps: Flaps::default(),
+        flags: BTreeMap::new(),
+        held: None,
+        external: External::default(),
     }
 }
