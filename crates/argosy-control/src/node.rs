@@ -27,6 +27,8 @@ use argosy_store::view::View;
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 
+pub(crate) use report::elsewhere;
+
 /// The stream of nodes' ledgers; the subject is the node's id.
 pub(crate) const LEDGER: &str = "nodes";
 

@@ -4,11 +4,12 @@ mod backtest;
 
 mod book;
 
+use crate::node::elsewhere;
 use crate::office::{Office, allow_verb, system};
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Verb, teams_matter};
 use argosy_core::field::{Constraint, FieldError};
-use argosy_core::health::{Event, Health, HealthState, Sighting, Verdict};
+use argosy_core::health::{Event, Health, Verdict};
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
 use argosy_core::node::{Duty, External, Flaps, Liveness, Machine, Node, NodeId, Place};
@@ -337,19 +338,6 @@ fn builtin(tenant: &str) -> Result<Stored<Policy>, Error> {
     Ok(Stored { value: Arc::new(value), revision: Revision(0) })
 }
 
-/// What was seen of an event's GPU on other nodes of the tenant.
-fn elsewhere(view: &View, node: &Node, event: &Event) -> Vec<Sighting> {
-    let registered = event.gpu_of(node).map_or("", |gpu| gpu.hardware());
-    let hardware = if event.gpu_serial.is_empty() { registered } else { &event.gpu_serial };
-    if hardware.is_empty() {
-        return Vec::new();
-    }
-    let others = view.nodes_with_hardware(hardware).map(|other| &other.value);
-    let others = others.filter(|other| other.id != node.id && other.tenant == node.tenant);
-    let sightings = others.flat_map(|other| &other.sightings);
-    sightings.filter(|seen| seen.hardware == hardware).cloned().collect()
-}
-
 /// A node nothing is known of.
 fn nobody(tenant: &str) -> Node {
     let at = Timestamp::UNIX_EPOCH;
@@ -365,12 +353,7 @@ fn nobody(tenant: &str) -> Node {
         joined_at: at,
         liveness: Liveness::Fresh,
         liveness_since: at,
-        health: Health {
-            state: HealthState::Unknown,
-            since: at,
-            reason: String::new(),
-            message: String::new(),
-        },
+        health: Health::unreported(at),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),

@@ -208,7 +208,7 @@ impl Said<'_> {
 }
 
 /// What was seen of an event's GPU on other nodes of the tenant.
-fn elsewhere(view: &View, node: &Node, event: &Event) -> Vec<Sighting> {
+pub(crate) fn elsewhere(view: &View, node: &Node, event: &Event) -> Vec<Sighting> {
     let registered = event.gpu_of(node).map_or("", |gpu| gpu.hardware());
     let hardware = if event.gpu_serial.is_empty() { registered } else { &event.gpu_serial };
     if hardware.is_empty() {

@@ -252,6 +252,3 @@ fn sentence(event: &Event) -> String {
     let separator = if said.is_empty() { "" } else { ": " };
     format!("{what}{place}{separator}{said}")
 }
-
-#[cfg(test)]
-mod tests;

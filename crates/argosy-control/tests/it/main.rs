@@ -12,6 +12,7 @@ mod external;
 mod list;
 mod node;
 mod node_watch;
+mod policy;
 mod reconcile;
 mod reports;
 mod retention;
