@@ -47,6 +47,8 @@ pub(crate) struct Screen {
     pub(crate) asks: bool,
     /// Columns, if standard output is a terminal.
     pub(crate) width: Option<u16>,
+    /// Lines, if standard output is a terminal.
+    pub(crate) height: Option<u16>,
     colour: bool,
 }
 
@@ -59,6 +61,7 @@ impl Screen {
             live: live && !dumb,
             asks: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
             width: Table::new().width(),
+            height: terminal_size::terminal_size_of(std::io::stdout()).map(|(_, height)| height.0),
             colour: match colour {
                 Colour::Auto => live && !no_color && !dumb,
                 Colour::Always => true,
@@ -70,12 +73,30 @@ impl Screen {
     /// No terminal, no colour.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
-        Self { live: false, asks: false, width: None, colour: false }
+        Self { live: false, asks: false, width: None, height: None, colour: false }
     }
 
     /// The same, but lines may be as long as they need to be.
     pub(crate) fn unbounded(self) -> Self {
         Self { width: None, ..self }
+    }
+
+    /// A picture to be drawn over the one before it: from the top left, each line cleared before it is
+    /// written, and what is below cleared too. What does not fit the terminal is only counted.
+    pub(crate) fn in_place(&self, picture: &str, last: &str) -> String {
+        // The last line, and the one the cursor is in.
+        let rows = self.height.map_or(usize::MAX, |height| usize::from(height).saturating_sub(2));
+        let all = picture.lines().count();
+        let (shown, more) = match all.checked_sub(rows) {
+            None | Some(0) => (all, String::new()),
+            Some(cut) => (rows.saturating_sub(1), format!("… and {} more lines\n", cut + 1)),
+        };
+        let mut text: String =
+            picture.lines().take(shown).flat_map(|line| [line, "\n"]).collect::<String>();
+        text.push_str(&more);
+        text.push_str(last);
+        text.push('\n');
+        format!("\u{1b}[H{}\u{1b}[J", text.replace('\n', "\u{1b}[K\n"))
     }
 
     /// The text in a colour, if there is colour.
