@@ -8,6 +8,8 @@ mod backup;
 
 mod cloud;
 
+mod command;
+
 mod config;
 
 mod context;
@@ -16,17 +18,25 @@ mod doctor;
 
 mod follow;
 
+mod node;
+
 mod pages;
 
 mod resource;
+
+mod safety;
 
 mod server;
 
 mod token;
 
+mod top;
+
 mod up;
 
 mod wait;
+
+mod why;
 
 use crate::context::Connection;
 use crate::failure::{Exit, Failure};
@@ -36,8 +46,8 @@ use clap::{ArgMatches, Args, Parser, Subcommand};
 
 /// One control plane for GPU fleets.
 ///
-/// Declare clusters and node pools; Argosy provisions them through adapters, watches them, and can
-/// always say why they are as they are.
+/// Declare clusters and node pools; Argosy provisions them through adapters, watches them and their
+/// machines, takes sick ones out of service, and can always say why things are as they are.
 #[derive(Parser, Debug)]
 #[command(
     name = "argosy",
@@ -50,6 +60,8 @@ Examples:
   argosy cluster create alpha --provider gcp --region us-east1 --wait
   argosy nodepool create workers -c alpha --machine-type n1-standard-4 --nodes 3
   argosy cluster list --watch
+  argosy node list --status UNHEALTHY                which machines are bad
+  argosy why node/gpu-17                             and why
   argosy help exit-codes"
 )]
 pub(crate) struct Cli {
@@ -73,6 +85,15 @@ enum Command {
     Cluster(Client<resource::ClusterVerb>),
     #[command(visible_aliases = ["nodepools", "np"])]
     Nodepool(Client<resource::NodepoolVerb>),
+    #[command(visible_alias = "nodes")]
+    Node(Client<node::Verb>),
+    #[command(name = "command", visible_alias = "commands")]
+    Commands(Client<command::Verb>),
+    Why(Client<why::Why>),
+    Top(Client<top::Top>),
+    Pause(Client<safety::Pause>),
+    Resume(Client<safety::Resume>),
+    Safety(Client<safety::Safety>),
     Apply(Client<apply::Apply>),
     Diff(Client<apply::Diff>),
     Wait(Client<wait::Wait>),
@@ -112,6 +133,13 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
     match cli.command {
         Command::Cluster(c) => client(c, screen, resource::cluster),
         Command::Nodepool(c) => client(c, screen, resource::nodepool),
+        Command::Node(c) => client(c, screen, node::run),
+        Command::Commands(c) => client(c, screen, command::run),
+        Command::Why(c) => client(c, screen, why::run),
+        Command::Top(c) => client(c, screen, top::run),
+        Command::Pause(c) => client(c, screen, safety::pause),
+        Command::Resume(c) => client(c, screen, safety::resume),
+        Command::Safety(c) => client(c, screen, safety::safety),
         Command::Apply(c) => client(c, screen, apply::apply),
         Command::Diff(c) => client(c, screen, apply::diff),
         Command::Wait(c) => client(c, screen, wait::wait),

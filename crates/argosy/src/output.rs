@@ -76,9 +76,20 @@ impl Screen {
         Self { live: false, asks: false, width: None, height: None, colour: false }
     }
 
+    /// No colour, on a terminal of this size.
+    #[cfg(test)]
+    pub(crate) fn sized(width: Option<u16>, height: Option<u16>) -> Self {
+        Self { width, height, ..Self::plain() }
+    }
+
     /// The same, but lines may be as long as they need to be.
     pub(crate) fn unbounded(self) -> Self {
         Self { width: None, ..self }
+    }
+
+    /// The same, but narrower: for what is printed with so many spaces in front.
+    pub(crate) fn indented(self, columns: u16) -> Self {
+        Self { width: self.width.map(|width| width.saturating_sub(columns)), ..self }
     }
 
     /// A picture to be drawn over the one before it: from the top left, each line cleared before it is
@@ -119,13 +130,22 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// The colour of a phase of a resource or an adapter, or of a condition's status.
+    /// The colour of a phase of a resource or an adapter, or of a condition's status; of a word about a
+    /// node's status, health or liveness; of how far a command is.
     pub(crate) fn of_state(word: &str) -> Self {
         match word {
             "Ready" | "Complete" | "True" => Paint::Good,
+            "ACTIVE" | "HEALTHY" | "Fresh" | "healthy" => Paint::Good,
+            "completed" | "Completed" | "Drained" => Paint::Good,
             "Failed" | "False" => Paint::Bad,
+            "UNHEALTHY" | "Unreachable" | "unhealthy" => Paint::Bad,
+            "failed" | "expired" | "TimedOut" | "Expired" => Paint::Bad,
             "Terminating" | "Not Ready" | "Running" => Paint::Busy,
-            "Pending" | "Unknown" => Paint::Dim,
+            "CORDONED" | "DRAINING" | "Cordoned" | "Draining" => Paint::Busy,
+            "DEGRADED" | "Suspect" | "degraded" => Paint::Busy,
+            "acknowledged" | "Forced" => Paint::Busy,
+            "Pending" | "Unknown" | "UNKNOWN" | "TERMINATED" | "Terminated" => Paint::Dim,
+            "pending" | "cancelled" | "Cancelled" => Paint::Dim,
             _ => Paint::Plain,
         }
     }
@@ -157,11 +177,23 @@ pub(crate) struct Grid {
     headers: Vec<&'static str>,
     rows: Vec<Vec<(String, Paint)>>,
     wraps: bool,
+    empty: Empty,
 }
+
+/// What becomes of columns in which nothing is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Empty {
+    Kept,
+    LeftOutOnTerminal,
+    LeftOut,
+}
+
+/// What stands where nothing was said.
+const UNSAID: &str = "-";
 
 impl Grid {
     pub(crate) fn new(headers: &[&'static str]) -> Self {
-        Self { headers: headers.to_vec(), rows: Vec::new(), wraps: false }
+        Self { headers: headers.to_vec(), rows: Vec::new(), wraps: false, empty: Empty::Kept }
     }
 
     /// On a terminal, goes on in the next line instead of cutting what does not fit.
@@ -169,17 +201,40 @@ impl Grid {
         Self { wraps: true, ..self }
     }
 
+    /// On a terminal, leaves out columns in which nothing is said, to make room for the others. A script
+    /// finds every column where it was.
+    pub(crate) fn sparse(self) -> Self {
+        Self { empty: Empty::LeftOutOnTerminal, ..self }
+    }
+
+    /// Leaves out columns in which nothing is said, always: for what only people read.
+    pub(crate) fn compact(self) -> Self {
+        Self { empty: Empty::LeftOut, ..self }
+    }
+
     /// Adds a row; what was not said is shown as `-`.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (String, Paint)>) {
         let row = cells.into_iter().map(|(text, paint)| {
             let text = clean(&text);
-            (if text.is_empty() { "-".to_owned() } else { text }, paint)
+            (if text.is_empty() { UNSAID.to_owned() } else { text }, paint)
         });
         self.rows.push(row.collect());
     }
 
     /// The lines. On a terminal each row fits, in one line unless the grid wraps.
     pub(crate) fn render(&self, screen: &Screen, headers: bool) -> String {
+        let says = |place: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(place));
+            self.rows.is_empty() || cells.into_iter().any(|(text, _)| text != UNSAID)
+        };
+        let keeps_all = match self.empty {
+            Empty::Kept => true,
+            Empty::LeftOutOnTerminal => screen.width.is_none(),
+            Empty::LeftOut => false,
+        };
+        let shown: Vec<bool> =
+            (0..self.headers.len()).map(|place| keeps_all || says(place)).collect();
+        let kept = |place: &usize| shown.get(*place).copied().unwrap_or(true);
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_truncation_indicator("…");
         match screen.width {
@@ -195,13 +250,14 @@ impl Grid {
             table.force_no_tty();
         }
         if headers {
-            let mut row = Row::from(self.headers.clone());
+            let places = self.headers.iter().enumerate().filter(|(place, _)| kept(place));
+            let mut row = Row::from(places.map(|(_, header)| *header).collect::<Vec<_>>());
             row.max_height(1);
             table.set_header(row);
         }
         for cells in &self.rows {
             let mut row = Row::new();
-            for (text, paint) in cells {
+            for (_, (text, paint)) in cells.iter().enumerate().filter(|(place, _)| kept(place)) {
                 let cell = Cell::new(text);
                 row.add_cell(paint.cell().map_or(cell.clone(), |colour| cell.fg(colour)));
             }
@@ -239,6 +295,27 @@ pub(crate) fn clean(text: &str) -> String {
             c => Some(c),
         })
         .collect()
+}
+
+/// The text in lines of at most so many columns, broken between words; a word that is longer than a line
+/// is left whole, so that it can be copied.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The text with so many spaces in front of each line.
+pub(crate) fn indent(text: &str, columns: usize) -> String {
+    text.lines().map(|line| format!("{:columns$}{line}\n", "")).collect()
 }
 
 /// How long ago, in at most two units: `45s`, `12m`, `3h20m`, `5d`.

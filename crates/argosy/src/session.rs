@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Format, Screen, clean, note};
 use argosy_api::client::{Client, ClientError, Collection};
 use argosy_api::error::Problem;
+use argosy_api::node::Node;
 use argosy_api::resource::Resource;
 use argosy_control::clock::Clock;
 use argosy_core::nearest::nearest;
@@ -13,6 +14,9 @@ use std::io::Write;
 
 /// How many resources are read at a time.
 const PAGE_SIZE: &str = "100";
+
+/// How many nodes are read at a time: the most the API gives. Fleets have thousands of them.
+const NODE_PAGE_SIZE: &str = "1000";
 
 /// How many pages are read to find the name somebody meant.
 const SUGGESTION_PAGES_MAX: usize = 5;
@@ -136,6 +140,58 @@ impl Session {
         Ok((items, revision.unwrap_or(0)))
     }
 
+    /// Every node that matches, page by page, and the revision of the first page.
+    pub(crate) async fn all_nodes(
+        &self,
+        query: &[(&str, &str)],
+    ) -> Result<(Vec<Node>, u64), Failure> {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut revision = None;
+        for page in 1_usize.. {
+            let number = page.to_string();
+            let mut query = query.to_vec();
+            query.extend([("page", number.as_str()), ("size", NODE_PAGE_SIZE)]);
+            let list = self.client.nodes(&query).await.map_err(|error| self.failure(error))?;
+            revision.get_or_insert(list.revision);
+            let end = list.items.is_empty();
+            nodes.extend(list.items);
+            if end || list.total <= nodes.len() {
+                break;
+            }
+        }
+        // As in `list_all`.
+        let mut seen = std::collections::HashSet::new();
+        nodes.retain(|node| seen.insert(node.id.clone()));
+        Ok((nodes, revision.unwrap_or(0)))
+    }
+
+    /// As `failure`; where a node was not found, with the one that was probably meant.
+    pub(crate) async fn missing_node(&self, error: ClientError, id: &str) -> Failure {
+        let absent = error.status() == Some(404);
+        let failure = self.failure(error);
+        if !absent {
+            return failure;
+        }
+        let mut ids = Vec::new();
+        for page in 1..=SUGGESTION_PAGES_MAX {
+            let page = page.to_string();
+            let query = [("page", page.as_str()), ("size", NODE_PAGE_SIZE)];
+            // Without a suggestion the answer is still right.
+            let Ok(list) = self.client.nodes(&query).await else { break };
+            ids.extend(list.items.into_iter().map(|node| node.id));
+            if list.total <= ids.len() {
+                break;
+            }
+        }
+        match nearest(id, ids.iter().map(String::as_str)) {
+            Some(near) => {
+                let near = format!("did you mean `{}`?", clean(near));
+                Failure { fix: vec![near], ..failure }
+            }
+            None => failure.fix("`argosy node list` shows which there are"),
+        }
+    }
+
     /// Asks before something is destroyed. `yes` answers for the person.
     pub(crate) fn confirm(&self, question: &str, yes: bool) -> Result<(), Failure> {
         confirm(&self.screen, question, yes)
@@ -206,4 +262,4 @@ fn refused(problem: &Problem, target: &Target) -> Failure {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,10 +1,10 @@
 //! Clusters, node pools and statuses as tables.
 
-use crate::output::{Format, Grid, Paint, age, document, print};
+use crate::output::{Format, Grid, Paint, age, clean, document, print};
 use crate::session::Session;
 use argosy_api::client::Collection;
 use argosy_api::resource::{Condition, Kind, Resource, Tri};
-use argosy_api::status::{HistoryEntry, StatusList};
+use argosy_api::status::{AdapterPhase, HistoryEntry, StatusLine, StatusList};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -180,6 +180,15 @@ pub(crate) fn statuses(session: &Session, list: &StatusList) {
     }
 }
 
+/// The adapter that holds things up: one that failed, else one that works, else one that waits.
+pub(crate) fn blocking(list: &StatusList) -> Option<&StatusLine> {
+    let lines = || list.statuses.iter().flatten();
+    lines()
+        .find(|line| line.phase == AdapterPhase::Failed)
+        .or_else(|| lines().find(|line| line.phase == AdapterPhase::Running))
+        .or_else(|| lines().find(|line| line.phase == AdapterPhase::Pending))
+}
+
 /// A condition of an adapter's latest report: its status and its reason.
 pub(crate) fn condition<'a>(
     list: &'a StatusList,
@@ -238,7 +247,60 @@ const fn tri(status: Tri) -> &'static str {
 
 /// How long ago a time on the wire is; the text itself if it is no time.
 pub(crate) fn age_of(text: &str, now: Timestamp) -> String {
-    text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |then| age(then, now))
+    text.parse::<Timestamp>().map_or_else(|_| clean(text), |then| age(then, now))
+}
+
+/// How times are shown: how long ago, or as they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    now: Timestamp,
+    absolute: bool,
+}
+
+impl Times {
+    /// As the session's format wants it: `-o wide` shows times as they are.
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { now: session.clock.now(), absolute: session.format == Format::Wide }
+    }
+
+    /// How long ago, whatever the format.
+    pub(crate) fn relative(session: &Session) -> Self {
+        Self { now: session.clock.now(), absolute: false }
+    }
+
+    /// How long ago, for tests.
+    #[cfg(test)]
+    pub(crate) fn at(now: Timestamp) -> Self {
+        Self { now, absolute: false }
+    }
+
+    /// `4m`, or the time itself.
+    pub(crate) fn age(self, text: &str) -> String {
+        if self.absolute { clean(text) } else { age_of(text, self.now) }
+    }
+
+    /// `4m ago`, or the time itself.
+    pub(crate) fn ago(self, text: &str) -> String {
+        if self.absolute { clean(text) } else { format!("{} ago", age_of(text, self.now)) }
+    }
+
+    /// `in 4m`, `4m ago`, or the time itself.
+    pub(crate) fn due(self, text: &str) -> String {
+        match text.parse::<Timestamp>() {
+            Ok(then) if !self.absolute && self.now < then => {
+                format!("in {}", age(self.now, then))
+            }
+            Ok(_) | Err(_) => self.ago(text),
+        }
+    }
+
+    /// How long it was between two times; empty if one of them is no time.
+    pub(crate) fn between(from: &str, to: &str) -> String {
+        match (from.parse::<Timestamp>(), to.parse::<Timestamp>()) {
+            (Ok(from), Ok(to)) => age(from, to),
+            _ => String::new(),
+        }
+    }
 }
 
 /// `cluster/NAME`, as commands take it.

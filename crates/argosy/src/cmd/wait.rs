@@ -280,12 +280,8 @@ fn explain(
     reference: &str,
     last: Option<&StatusList>,
 ) -> Failure {
-    let lines = || last.and_then(|list| list.statuses.as_ref()).into_iter().flatten();
-    let blocking = lines()
-        .find(|line| line.phase == AdapterPhase::Failed)
-        .or_else(|| lines().find(|line| line.phase == AdapterPhase::Running))
-        .or_else(|| lines().find(|line| line.phase == AdapterPhase::Pending));
-    if let (Some(line), Some(list)) = (blocking, last) {
+    let blocking = last.and_then(|list| Some((view::blocking(list)?, list)));
+    if let Some((line, list)) = blocking {
         let reason = view::condition(list, &line.adapter_name, "Available").map_or("", |c| c.1);
         let reason = if reason.is_empty() { String::new() } else { format!("{reason}: ") };
         failure = failure.why(clean(&format!(

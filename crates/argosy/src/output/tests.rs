@@ -113,3 +113,57 @@ fn ages_are_short() {
     let later = now + SignedDuration::from_secs(5);
     assert_eq!(age(later, now), "0s");
 }
+
+#[test]
+fn columns_that_say_nothing_are_left_out_where_people_read() {
+    let mut grid = Grid::new(&["A", "B", "C"]);
+    grid.row([
+        ("1".to_owned(), Paint::Plain),
+        (String::new(), Paint::Plain),
+        ("3".to_owned(), Paint::Plain),
+    ]);
+    let (pipe, terminal) = (Screen::plain(), Screen::sized(Some(80), None));
+    let (all, two) = ("A  B  C\n1  -  3\n", "A  C\n1  3\n");
+    assert_eq!(grid.render(&terminal, true), all);
+    let sparse = grid.clone().sparse();
+    assert_eq!(
+        (sparse.render(&pipe, true).as_str(), sparse.render(&terminal, true).as_str()),
+        (all, two)
+    );
+    assert_eq!(grid.compact().render(&pipe, true), two);
+    assert_eq!(Grid::new(&["A", "B"]).compact().render(&pipe, true), "A  B\n");
+}
+
+#[test]
+fn a_picture_is_drawn_over_the_one_before_and_cut_to_the_screen() {
+    let picture: String = (1..=10).map(|line| format!("{line}\n")).collect();
+    let rows = [
+        (None, 10, ""),
+        (Some(12), 10, ""),
+        (Some(11), 8, "… and 2 more lines"),
+        (Some(5), 2, "… and 8 more lines"),
+        (Some(1), 0, "… and 11 more lines"),
+    ];
+    for (height, shown, more) in rows {
+        let mut expected: Vec<String> = (1..=shown).map(|line: u16| line.to_string()).collect();
+        expected
+            .extend([more, "last"].iter().filter(|line| !line.is_empty()).map(ToString::to_string));
+        let expected: String = expected.iter().map(|line| format!("{line}\u{1b}[K\n")).collect();
+        let text = Screen::sized(Some(80), height).in_place(&picture, "last");
+        assert_eq!(text, format!("\u{1b}[H{expected}\u{1b}[J"), "{height:?}");
+    }
+}
+
+#[test]
+fn lines_break_between_words() {
+    let rows: [(&str, usize, &[&str]); 4] = [
+        ("one two three", 7, &["one two", "three"]),
+        ("one two three", 100, &["one two three"]),
+        ("  ", 10, &[]),
+        ("GPU-0123456789 fell", 8, &["GPU-0123456789", "fell"]),
+    ];
+    for (text, columns, expected) in rows {
+        assert_eq!(wrap(text, columns), expected);
+    }
+    assert_eq!(indent("a\nb\n", 2), "  a\n  b\n");
+}

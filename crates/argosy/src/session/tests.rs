@@ -10,6 +10,19 @@ fn target(token: Option<&str>) -> Target {
     }
 }
 
+/// A session with nobody at the other end.
+pub(crate) fn session() -> Session {
+    let target = target(None);
+    Session {
+        client: Client::new(&target.server, None).unwrap(),
+        target,
+        screen: Screen::plain(),
+        format: Format::Table,
+        headers: true,
+        clock: Clock::System,
+    }
+}
+
 #[test]
 fn each_status_has_its_exit_code() {
     let rows = [
