@@ -338,15 +338,33 @@ impl Wired {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_credential_that_was_taken_back_ends_its_stream_within_a_minute() {
-    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-    let world = World::with_clock(Profile::Full, clock).await;
+/// A server whose clock moves with the test's, and a node in it.
+async fn paused() -> World {
+    let world = World::with_clock(Profile::Full, Clock::simulated(Timestamp::UNIX_EPOCH)).await;
     let headers = [("content-type", "application/json")];
     let line = format!("POST {NAVARCH}/RegisterNode");
     let body = json!({"nodeId": "gpu-1"}).to_string();
     assert_eq!(world.send("admin", &line, &headers, body).await.status, 200);
+    world
+}
 
+#[tokio::test(start_paused = true)]
+async fn a_stream_outlives_every_limit_on_calls() {
+    let world = paused().await;
+    let mut wired = Wired::attach(&world, "gpu-1", "gpu-1").await;
+    assert_eq!(wired.told().await, 1);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    wired.beat().await;
+    // An empty report, number 1: it is answered.
+    wired.said.send(Ok(Bytes::from(framed(0, &field(4, [0x08, 1]))))).await.unwrap();
+    assert_eq!(wired.told().await, 4);
+    world.stop.send(true).unwrap();
+    assert_eq!(wired.end().await, "14");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_was_taken_back_ends_its_stream_within_a_minute() {
+    let world = paused().await;
     let mut wired = Wired::attach(&world, "gpu-1", "gpu-1").await;
     assert_eq!(wired.told().await, 1);
     world.authenticator.replace_tokens(Vec::new()).unwrap();
