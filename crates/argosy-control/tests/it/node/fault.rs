@@ -2,13 +2,16 @@
 
 use super::world::{agent, quiet, registration, results, seconds, word};
 use crate::command::order;
-use crate::world::{World, admin, user};
+use crate::world::{World, admin, in_virtual_time, user};
 use argosy_control::node::Heartbeat;
 use argosy_control::pulse::{GpuSample, Sample, Via};
 use argosy_core::access::{Caller, Role};
 use argosy_core::ledger::What;
 use argosy_core::node::{Flag, NodeId, NodeStatus};
+use argosy_store::Revision;
 use jiff::SignedDuration;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 #[tokio::test(start_paused = true)]
 async fn f6_a_registration_clears_no_cordon_drain_or_quarantine() {
@@ -288,4 +291,82 @@ async fn o1_measurements_are_shed_first_and_liveness_is_kept() {
         world.control.nodes.heartbeat(&agent("gpu-0"), "gpu-0", Via::Call, beat).unwrap();
     }
     assert_eq!(world.live("gpu-0").sample.unwrap().cpu_percent, 0.0);
+}
+
+/// One thing that happens to one of three nodes. Much of it is refused; that is part of the history.
+async fn step(world: &World, what: u8, id: &str, turn: usize) {
+    let nodes = &world.control.nodes;
+    match what {
+        0 | 1 => {
+            let mut said = registration(id);
+            said.machine.boot_id = format!("boot-{}", turn / 7);
+            drop(world.try_enrol(said).await);
+        }
+        2 => {
+            let mut stranger = registration(id);
+            stranger.machine.machine_id = "stranger".to_owned();
+            drop(world.try_enrol(stranger).await);
+        }
+        3 | 4 => {
+            let said = results(["xid=U", "xid=H gpu=D", "gpu=H"][turn % 3]);
+            drop(nodes.report(&agent(id), id, said).await);
+        }
+        5 => {
+            for _ in 0..3 {
+                let node_time = Some("2001-01-01T00:00:00Z".parse().unwrap());
+                let beat = Heartbeat { node_time, sample: None };
+                drop(nodes.heartbeat(&agent(id), id, Via::Call, beat));
+            }
+        }
+        6 => {
+            let kind = ["CORDON", "UNCORDON", "DRAIN", "RUN_DIAGNOSTIC"][turn % 4];
+            drop(world.control.commands.issue(&user(), id, order(kind)).await);
+        }
+        _ => {
+            let force = turn % 5 == 0;
+            drop(nodes.forget(&admin(), &NodeId::parse(id).unwrap(), force, None).await);
+        }
+    }
+}
+
+#[test]
+fn i9_each_change_of_a_node_has_exactly_one_record_in_its_commit() {
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(16));
+    let steps = prop::collection::vec((0..8_u8, 0..3_u8), 5..60);
+    runner
+        .run(&steps, |steps| {
+            in_virtual_time(async {
+                let world = World::with(quiet()).await;
+                for (turn, (what, which)) in steps.into_iter().enumerate() {
+                    step(&world, what, &format!("n{which}"), turn).await;
+                    world.pass(SignedDuration::from_millis(700)).await;
+                }
+                let mut changes: BTreeMap<(u64, String), usize> = BTreeMap::new();
+                let mut seen = Revision::ZERO;
+                loop {
+                    let page = world.store.events(seen).await.unwrap().unwrap();
+                    let Some(last) = page.last() else { break };
+                    seen = last.revision;
+                    for event in &page {
+                        let nodes = event.nodes.iter().map(|change| &change.id);
+                        let commands = event.commands.iter().map(|change| &change.id);
+                        for id in nodes.chain(commands) {
+                            *changes.entry((event.revision.0, id.clone())).or_default() += 1;
+                        }
+                    }
+                }
+                let mut records: BTreeMap<(u64, String), usize> = BTreeMap::new();
+                for entry in world.control.audit.list(&admin(), None, 10_000).await.unwrap() {
+                    // Of what was refused there is a record and nothing else.
+                    if entry.record.before.is_some() || entry.record.after.is_some() {
+                        let key = (entry.revision, entry.record.id.clone());
+                        *records.entry(key).or_default() += 1;
+                    }
+                }
+                prop_assert_eq!(records, changes);
+                prop_assert_eq!(world.control.stats.invariants_kept.get(), 0);
+                Ok(())
+            })
+        })
+        .unwrap();
 }
