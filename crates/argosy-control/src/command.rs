@@ -2,11 +2,12 @@
 
 pub(crate) mod sheet;
 
+use crate::node::Nodes;
 use crate::office::{Office, allow_verb};
-use crate::pulse::{Moment, PulseBoard};
+use crate::pulse::Moment;
 use crate::resource::key_id;
 use crate::{Error, Stored};
-use argosy_core::access::{Authorization, Caller, Decision, Verb, may_see};
+use argosy_core::access::{Caller, Verb};
 use argosy_core::command::{
     Ack, Command, CommandKind, CommandState, Order, Outcome, Refused, acknowledged, delivered, due,
     fetched, issue,
@@ -23,7 +24,6 @@ use jiff::{SignedDuration, Timestamp};
 use sheet::Sheet;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use tracing::error;
 
 /// The label of a node, or of its pool, that makes a termination need force and a reason (F11).
 const PROTECTED: &str = "argosy.dev/protected";
@@ -36,7 +36,7 @@ const REPLAYS_MAX: usize = 1024;
 #[derive(Clone)]
 pub struct Commands {
     pub(crate) office: Arc<Office>,
-    pub(crate) board: PulseBoard,
+    nodes: Nodes,
     replays: Arc<Mutex<VecDeque<CommandId>>>,
 }
 
@@ -73,8 +73,8 @@ pub enum Wire {
 type Issuing = (Option<Txn>, (Arc<Command>, Option<Revision>));
 
 impl Commands {
-    pub(crate) fn new(office: Arc<Office>, board: PulseBoard) -> Self {
-        Self { office, board, replays: Arc::default() }
+    pub(crate) fn new(nodes: Nodes) -> Self {
+        Self { office: nodes.office.clone(), nodes, replays: Arc::default() }
     }
 
     /// Issues a command.
@@ -105,7 +105,7 @@ impl Commands {
         node: &str,
         new: &NewCommand,
     ) -> Result<Issuing, Error> {
-        let found = self.find(view, caller, node)?;
+        let found = self.nodes.find(view, caller, node)?;
         let order = Order {
             kind: new.kind,
             parameters: new.parameters.clone(),
@@ -162,11 +162,11 @@ impl Commands {
         node: &str,
         wire: Wire,
     ) -> Result<Vec<Arc<Command>>, Error> {
-        self.attend(caller, node).await?;
+        self.office.speaks_for(caller, node)?;
         let asked_at = self.office.clock.now();
         // Most of the time there is nothing, and nothing is written: this is all that happens then.
         let quiet = self.office.store.read(|view| {
-            let Ok(found) = self.find(view, caller, node) else { return false };
+            let Ok(found) = self.nodes.find(view, caller, node) else { return false };
             self.polled(&found.value, asked_at);
             let mut commands = view.commands_of(node);
             let told = !found.value.flags.contains_key(&Flag::CommandChannelDown);
@@ -176,7 +176,7 @@ impl Commands {
             return Ok(Vec::new());
         }
         let decide = |view: &View, now: Timestamp| {
-            let found = match (self.find(view, caller, node), wire) {
+            let found = match (self.nodes.find(view, caller, node), wire) {
                 (Ok(found), _) => found,
                 (Err(Error::NodeNotFound(_)), Wire::Navarch) => return Ok((None, Vec::new())),
                 (Err(error), _) => return Err(error),
@@ -213,9 +213,9 @@ impl Commands {
         command: CommandId,
         ack: Ack,
     ) -> Result<Stored<Command>, Error> {
-        self.attend(caller, node).await?;
+        self.office.speaks_for(caller, node)?;
         let decide = |view: &View, now: Timestamp| {
-            let found = self.find(view, caller, node)?;
+            let found = self.nodes.find(view, caller, node)?;
             let known = view.command(command).filter(|known| known.value.node == found.value.id);
             let Some(known) = known else {
                 return Err(Error::CommandNotFound(command.to_string()));
@@ -261,8 +261,10 @@ impl Commands {
     /// `CommandNotFound`.
     pub fn get(&self, caller: &Caller, command: CommandId) -> Result<Stored<Command>, Error> {
         allow_verb(caller, Verb::Read)?;
-        let found = self.office.store.read(|view| view.command(command).cloned());
-        let found = found.filter(|found| found.value.tenant == caller.tenant);
+        let found = self.office.store.read(|view| {
+            let found = view.command(command)?;
+            self.office.shows_command(view, caller, &found.value).then(|| found.clone())
+        });
         found.ok_or_else(|| Error::CommandNotFound(command.to_string()))
     }
 
@@ -277,18 +279,18 @@ impl Commands {
         open_only: bool,
     ) -> Result<Vec<Stored<Command>>, Error> {
         allow_verb(caller, Verb::Read)?;
-        let theirs = |command: &&Stored<Command>| {
-            let open = !command.value.state.is_done();
-            command.value.tenant == caller.tenant && (open || !open_only)
-        };
         self.office.store.read(|view| {
+            let shown = |command: &&Stored<Command>| {
+                let asked_for = !open_only || !command.value.state.is_done();
+                asked_for && self.office.shows_command(view, caller, &command.value)
+            };
             let mut found: Vec<_> = match node {
                 Some(node) => {
-                    let node = self.find(view, caller, node)?;
-                    view.commands_of(node.value.id.as_str()).filter(theirs).cloned().collect()
+                    let node = self.nodes.find(view, caller, node)?;
+                    view.commands_of(node.value.id.as_str()).filter(shown).cloned().collect()
                 }
-                None if open_only => view.open_commands().filter(theirs).cloned().collect(),
-                None => view.commands().filter(theirs).cloned().collect(),
+                None if open_only => view.open_commands().filter(shown).cloned().collect(),
+                None => view.commands().filter(shown).cloned().collect(),
             };
             found.reverse();
             Ok(found)
@@ -298,9 +300,9 @@ impl Commands {
     /// Waits until there may be something new for a node that holds a stream open. May be dropped and
     /// called again. For a node that nobody knows, for ever.
     pub async fn wait(&self, node: &str) {
-        let pulse = self.board.find(node).or_else(|| {
+        let pulse = self.nodes.board.find(node).or_else(|| {
             let known = self.office.store.read(|view| view.node(node).cloned())?;
-            Some(self.board.admit(&known.value.id))
+            Some(self.nodes.board.admit(&known.value.id))
         });
         match pulse {
             Some(pulse) => pulse.woken().await,
@@ -310,44 +312,11 @@ impl Commands {
 
     /// Notes that a node asked for its commands.
     fn polled(&self, node: &Node, wall: Timestamp) {
-        let pulse = self.board.admit(&node.id);
+        let pulse = self.nodes.board.admit(&node.id);
         // On a stream it is we who look, when there is something: that is no sign of life.
         if !pulse.attached() {
             pulse.polled(Moment { wall, monotonic: self.office.clock.monotonic() });
         }
-    }
-
-    /// The node, if the caller may know of it.
-    fn find<'v>(
-        &self,
-        view: &'v View,
-        caller: &Caller,
-        node: &str,
-    ) -> Result<&'v Stored<Node>, Error> {
-        let hidden = || Error::NodeNotFound(node.to_owned());
-        let found = view.node(node).ok_or_else(hidden)?;
-        let teams = std::iter::empty();
-        match may_see(caller, &found.value.tenant, teams, Authorization::None) {
-            Decision::Allow => Ok(found),
-            Decision::Forbid | Decision::Hide => Err(hidden()),
-        }
-    }
-
-    /// May the caller speak for this node?
-    async fn attend(&self, caller: &Caller, node: &str) -> Result<(), Error> {
-        allow_verb(caller, Verb::Attend)?;
-        let Some(mine) = caller.node.as_deref().filter(|mine| *mine != node) else { return Ok(()) };
-        error!(node, credential = mine, "a node's credential was used for another node");
-        let decide = |view: &View, now: Timestamp| {
-            let Some(victim) = view.node(node) else { return Ok((None, ())) };
-            let mut txn = Txn::at(now);
-            let steps = (Some(&*victim.value), Some(&*victim.value));
-            let reason = format!("by the credential of {mine}");
-            Office::record(&mut txn, caller, "impersonation", steps, Some(reason), now);
-            Ok((Some(txn), ()))
-        };
-        self.office.decide(decide).await?;
-        Err(Error::Forbidden(format!("this credential speaks for {mine}, not for {node}")))
     }
 }
 

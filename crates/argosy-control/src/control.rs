@@ -152,7 +152,7 @@ impl Control {
             let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
             tasks.start("external", loops::external::run(o, schedulers.into(), b, h));
         }
-        let commands = Commands::new(office.clone(), board);
+        let commands = Commands::new(nodes.clone());
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };
         Control {

@@ -302,6 +302,18 @@ impl Office {
         let teams = [of.team, owner_team].into_iter().flatten();
         may_see(caller, of.tenant, teams, authorization) == Decision::Allow
     }
+
+    /// May the caller know about a command? It is as private as its node, which may be forgotten.
+    pub(crate) fn shows_command(&self, view: &View, caller: &Caller, of: &Command) -> bool {
+        let node = view.node(of.node.as_str()).filter(|node| node.value.tenant == of.tenant);
+        match node {
+            Some(node) => self.shows(view, caller, (&*node.value).into()),
+            None => {
+                let known = !teams_matter(caller, self.settings.authorization);
+                known && caller.tenant == of.tenant
+            }
+        }
+    }
 }
 
 /// What decides who may see something: whose it is, and its cluster, whose team counts as well.
@@ -320,12 +332,6 @@ impl<'a> From<&'a Resource> for Belongs<'a> {
 impl<'a> From<&'a Node> for Belongs<'a> {
     fn from(of: &'a Node) -> Self {
         Self { tenant: &of.tenant, team: of.labels.get("team"), owner: None }
-    }
-}
-
-impl<'a> From<&'a Command> for Belongs<'a> {
-    fn from(of: &'a Command) -> Self {
-        Self { tenant: &of.tenant, team: None, owner: None }
     }
 }
 

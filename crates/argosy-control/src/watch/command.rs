@@ -42,7 +42,7 @@ impl Commands {
         store.read(|view| {
             if let Some(id) = list.command {
                 let found = view.command(id).map(|found| &*found.value);
-                if !found.is_some_and(|found| office.shows(view, caller, found.into())) {
+                if !found.is_some_and(|found| office.shows_command(view, caller, found)) {
                     return Err(Error::CommandNotFound(id.to_string()));
                 }
             }
@@ -101,7 +101,7 @@ impl Watched for Command {
         command.is_none_or(|only| only == self.id)
             && node.as_ref().is_none_or(|node| *node == self.node.as_str())
             && !(*open_only && self.state.is_done())
-            && scope.office.shows(view, &scope.caller, self.into())
+            && scope.office.shows_command(view, &scope.caller, self)
     }
 
     fn is_new(&self) -> bool {
@@ -115,7 +115,7 @@ impl Watched for Command {
             Some(after) => {
                 let asked_for = list.command.is_none_or(|only| only == after.value.id)
                     && list.node.as_ref().is_none_or(|node| *node == after.value.node.as_str());
-                let visible = || office.shows(view, caller, (&*after.value).into());
+                let visible = || office.shows_command(view, caller, &after.value);
                 if asked_for && visible() { WasShown::Maybe } else { WasShown::No }
             }
             None => match list.command {
