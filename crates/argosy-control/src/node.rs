@@ -5,6 +5,7 @@
 
 mod report;
 
+use crate::command::sheet::abandon;
 use crate::loops::notes::{Note, Refusal, commands_wait};
 use crate::office::{Mutation, Office, allow_verb};
 use crate::policy::PolicyBook;
@@ -17,7 +18,7 @@ use argosy_core::invariant::Cause;
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::limits;
 use argosy_core::node::{
-    Duty, Flag, Liveness, Node, NodeId, NodeStatus, RegisterError, Registrar, Registration,
+    Duty, Flag, Liveness, Node, NodeId, NodeStatus, RegisterError, Registrar, Registration, Told,
     register,
 };
 use argosy_core::search::{Filter, Order};
@@ -184,7 +185,13 @@ impl Nodes {
         let existing = known.map(|known| &*known.value);
         let refused = match register(existing, registration, registrar, now) {
             Ok(registered) => {
-                let node = Arc::new(registered.node);
+                let mut node = registered.node;
+                if known.is_none() && view.commands_of(id.as_str()).next().is_some() {
+                    // A node that was forgotten had this id, and a workload system may have been told not
+                    // to use it.
+                    node.external.telling = Some(Told::Uncordon);
+                }
+                let node = Arc::new(node);
                 if let (false, Some(known)) = (registered.changed, known) {
                     return Ok((None, Admission::In(node, Some(known.revision))));
                 }
@@ -526,6 +533,7 @@ impl Nodes {
             let entries = [Entry { at: now, node: node.clone(), what }];
             let change = Mutation::remove("forget", found, reason.clone());
             let mut txn = Txn::at(now);
+            abandon(&mut txn, view, node, caller, now)?;
             Office::write_node(&mut txn, change, Cause::Other, &entries, caller, now)?;
             Ok((Some(txn), ()))
         };

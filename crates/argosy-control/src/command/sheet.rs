@@ -3,11 +3,11 @@
 use crate::Error;
 use crate::office::{Mutation, Office};
 use argosy_core::access::Caller;
-use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, elapsed};
+use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, elapsed, orphaned};
 use argosy_core::invariant::Cause;
 use argosy_core::ledger::Entry;
-use argosy_core::node::Node;
 use argosy_core::node::settings::PoolSettings;
+use argosy_core::node::{Node, NodeId};
 use argosy_store::Txn;
 use argosy_store::view::{Stored, View};
 use jiff::Timestamp;
@@ -153,4 +153,24 @@ pub(crate) fn make_room(txn: &mut Txn, view: &View, node: &Node) {
     for command in ended().take(surplus) {
         txn.remove(&*command.value, command.revision);
     }
+}
+
+/// Ends the open commands of a node that is or was forgotten: another machine may register under its id,
+/// and none of them is meant for that one. True if there are any.
+pub(crate) fn abandon(
+    txn: &mut Txn,
+    view: &View,
+    node: &NodeId,
+    caller: &Caller,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let mut any = false;
+    for open in view.commands_of(node.as_str()) {
+        let Some((ended, entry)) = orphaned(&open.value, now) else { continue };
+        any = true;
+        let change = Mutation::update("cancel", open, Arc::new(ended));
+        Office::write_command(txn, change, caller, now)?;
+        Office::note(txn, &[entry]);
+    }
+    Ok(any)
 }

@@ -4,11 +4,11 @@
 //! forgets what ended long ago. `ring` goes on in every process, for the streams that end there.
 
 use crate::Error;
-use crate::command::sheet::Sheet;
+use crate::command::sheet::{Sheet, abandon};
 use crate::loops::{Beats, RENEW_EVERY, keep_lease, lead};
-use crate::office::{Mutation, Office, system};
+use crate::office::{Office, system};
 use crate::pulse::PulseBoard;
-use argosy_core::command::{Command, CommandState, elapsed, orphaned};
+use argosy_core::command::{Command, CommandState, elapsed};
 use argosy_core::invariant::Cause;
 use argosy_core::node::NodeId;
 use argosy_store::engine::Fence;
@@ -115,7 +115,7 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         let mut txn = Txn::at(now);
         txn.fence(fence.clone());
         let Some(found) = view.node(node.as_str()) else {
-            let ended = end_orphans(&mut txn, view, node, now)?;
+            let ended = abandon(&mut txn, view, node, &caller, now)?;
             return Ok((ended.then_some(txn), ()));
         };
         let mut sheet = Sheet::of(view, found);
@@ -128,19 +128,6 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         Ok((Some(txn), ()))
     };
     office.decide(decide).await.map(|_| ())
-}
-
-/// Ends the commands of a node that was forgotten; true if there are any.
-fn end_orphans(txn: &mut Txn, view: &View, node: &NodeId, now: Timestamp) -> Result<bool, Error> {
-    let caller = system(NAME);
-    let mut any = false;
-    for open in view.commands_of(node.as_str()) {
-        let Some((ended, _)) = orphaned(&open.value, now) else { continue };
-        any = true;
-        let change = Mutation::update("cancel", open, Arc::new(ended));
-        Office::write_command(txn, change, &caller, now)?;
-    }
-    Ok(any)
 }
 
 /// Removes commands that ended long ago. They carry no audit record: nothing that a person asked for

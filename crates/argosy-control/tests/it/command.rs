@@ -1,7 +1,8 @@
 //! Commands from order to outcome, on both wires: CUJ-4, and the faults of commands and drains.
 
-use crate::world::{World, admin, in_virtual_time, of_tenant, user, with_adapters};
+use crate::world::{World, admin, in_virtual_time, of_team, of_tenant, user, with_adapters};
 use argosy_control::command::{NewCommand, Wire};
+use argosy_control::watch::WatchCommands;
 use argosy_control::{Error, Revision, Settings, Stored};
 use argosy_core::access::{Caller, Role};
 use argosy_core::audit::AuditRecord;
@@ -12,7 +13,7 @@ use argosy_core::label::Labels;
 use argosy_core::ledger::Entry;
 use argosy_core::node::settings::{NodeSettings, PoolSettings};
 use argosy_core::node::{
-    Duty, External, Flag, Flaps, Liveness, Machine, Node, NodeId, NodeStatus, Place,
+    Duty, External, Flag, Flaps, Liveness, Machine, Node, NodeId, NodeStatus, Place, Registration,
 };
 use argosy_store::Txn;
 use argosy_store::engine::EntryQuery;
@@ -663,9 +664,34 @@ async fn k1_a_node_cannot_fetch_or_end_another_nodes_commands() {
     let ended = commands.acknowledge(&agent("n2"), "n2", id, done).await;
     assert_eq!(word(ended), format!("command not found: {id}"));
     check(&world, "n1", "CORDONED/ann: CORDON pending");
+    world.pass(seconds(1)).await;
     let records = audit(&world, "impersonation").await;
-    assert_eq!(records.len(), 2);
+    assert_eq!(records.len(), 1, "the same again is counted, not written");
+    assert_eq!(world.control.stats.impersonations.get(), 2);
     assert_eq!((records[0].actor.as_str(), records[0].id.as_str()), ("node-n2", "n1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_are_as_private_as_their_nodes() {
+    let world = world_of(&["n2"]).await;
+    let labels = Labels::parse(json!({"team": "alpha"}).as_object().unwrap()).unwrap();
+    put(&world, Node { labels, ..node(&world, "n1") }).await;
+    let commands = &world.control.commands;
+    let (alpha, beta) = (of_team("alpha"), of_team("beta"));
+    let theirs = commands.issue(&alpha, "n1", order("CORDON")).await.unwrap().value.id;
+    let free = commands.issue(&beta, "n2", order("CORDON")).await.unwrap().value.id;
+    assert_eq!(word(commands.issue(&beta, "n1", order("UNCORDON")).await), "forbidden");
+    assert_eq!(word(commands.get(&beta, theirs)), format!("command not found: {theirs}"));
+    assert_eq!(word(commands.list(&beta, Some("n1"), false)), "forbidden");
+    let all = |caller: &Caller| -> Vec<CommandId> {
+        let all = commands.list(caller, None, false).unwrap();
+        all.iter().map(|command| command.value.id).collect()
+    };
+    assert_eq!(all(&beta), [free]);
+    assert_eq!(all(&alpha), [free, theirs], "newest first");
+    let watched =
+        WatchCommands { command: Some(theirs), node: None, open_only: false, after: None };
+    assert!(matches!(commands.watch(&beta, watched), Err(Error::CommandNotFound(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -787,16 +813,28 @@ async fn a_node_keeps_its_last_hundred_commands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn commands_of_a_forgotten_node_end_too() {
-    let world = world_of(&["n1"]).await;
-    let id = issue(&world, "n1", "DRAIN").await.unwrap();
-    let stored = world.store.read(|view| view.node("n1").unwrap().clone());
+async fn a_machine_that_takes_over_a_forgotten_id_is_told_nothing_that_was_meant_for_the_old_one() {
+    let world = world_of(&["n1", "n2"]).await;
+    for id in ["n1", "n2"] {
+        issue(&world, id, "RUN_DIAGNOSTIC").await.unwrap();
+        issue(&world, id, "DRAIN").await.unwrap();
+    }
+    let id = NodeId::parse("n1").unwrap();
+    world.control.nodes.forget(&admin(), &id, true, None).await.unwrap();
+    let registration = Registration { node_id: "n1".to_owned(), ..Registration::default() };
+    world.control.nodes.register(&agent("n1"), registration).await.unwrap();
+    for wire in [Wire::Argosy, Wire::Navarch] {
+        assert_eq!(told(&world, "n1", wire).await, "");
+    }
+    check(&world, "n1", "ACTIVE: RUN_DIAGNOSTIC Cancelled, DRAIN Cancelled");
+    // However a node goes, its commands end.
+    let stored = world.store.read(|view| view.node("n2").unwrap().clone());
     let mut txn = Txn::at(world.now());
     txn.remove(&*stored.value, stored.revision);
     world.store.commit(txn).await.unwrap();
     world.pass(seconds(2)).await;
-    let command = world.control.commands.get(&user(), id).unwrap().value;
-    assert_eq!(command.state.word(), "cancelled");
+    let open = world.control.commands.list(&admin(), None, true).unwrap();
+    assert_eq!(open.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

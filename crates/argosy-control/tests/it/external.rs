@@ -2,9 +2,9 @@
 
 use crate::command::{check, find, issue, ledger, node, put, quiet, seconds};
 use crate::workload::{Does, Workload};
-use crate::world::World;
+use crate::world::{World, admin};
 use argosy_control::scheduler::SchedulerError;
-use argosy_core::node::{Flag, Told};
+use argosy_core::node::{Flag, NodeId, Registration, Told};
 use std::sync::Arc;
 
 async fn world_of(nodes: &[&str]) -> World {
@@ -163,6 +163,25 @@ async fn a_call_that_was_heard_but_not_answered_is_undone_too() {
     issue(&world, "n1", "UNCORDON").await.unwrap();
     until_told(&world, "n1", Told::Uncordon).await;
     assert_eq!(system(&world).state("n1"), "uncordon");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_under_a_forgotten_id_is_let_back_in() {
+    let world = world_of(&["n1"]).await;
+    issue(&world, "n1", "TERMINATE").await.unwrap();
+    until_told(&world, "n1", Told::Cordon).await;
+    let id = NodeId::parse("n1").unwrap();
+    world.control.nodes.forget(&admin(), &id, false, None).await.unwrap();
+    assert_eq!(system(&world).state("n1"), "cordon");
+    let registration = Registration { node_id: "n1".to_owned(), ..Registration::default() };
+    world.control.nodes.register(&admin(), registration).await.unwrap();
+    until_told(&world, "n1", Told::Uncordon).await;
+    assert_eq!(system(&world).state("n1"), "uncordon");
+    // One that was never known is not spoken of.
+    let registration = Registration { node_id: "n2".to_owned(), ..Registration::default() };
+    world.control.nodes.register(&admin(), registration).await.unwrap();
+    world.pass(seconds(10)).await;
+    assert_eq!(system(&world).calls(), ["n1 cordon", "n1 uncordon"]);
 }
 
 #[tokio::test(start_paused = true)]
