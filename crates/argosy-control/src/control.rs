@@ -1,5 +1,6 @@
 //! Every service, built once.
 
+use crate::Revision;
 use crate::adapter::Adapters;
 use crate::audit::Audit;
 use crate::clock::Clock;
@@ -24,7 +25,6 @@ use argosy_core::catalog::Catalog;
 use argosy_core::node::settings::NodeSettings;
 use argosy_core::resource::Kind;
 use argosy_core::sentinel::Rules;
-use argosy_core::status::{Phase, phase};
 use argosy_policy::ConditionRules;
 use argosy_store::Store;
 use jiff::SignedDuration;
@@ -83,7 +83,7 @@ pub struct Control {
     pub ids: Ids,
     /// What everything goes by.
     pub settings: Arc<Settings>,
-    office: Arc<Office>,
+    pub(crate) office: Arc<Office>,
     beats: Arc<Beats>,
 }
 
@@ -194,17 +194,8 @@ impl Control {
         }
     }
 
-    /// How many resources there are, by kind and phase.
-    pub fn census(&self) -> Vec<(Kind, Phase, usize)> {
-        let mut counts = BTreeMap::new();
-        self.office.store.read(|view| {
-            for kind in Kind::ALL {
-                counts.extend(Phase::ALL.map(|phase| ((kind, phase), 0)));
-                for resource in view.resources(kind) {
-                    *counts.entry((kind, phase(&resource.value))).or_insert(0) += 1;
-                }
-            }
-        });
-        counts.into_iter().map(|((kind, phase), count)| (kind, phase, count)).collect()
+    /// The last commit that reads here see.
+    pub fn revision(&self) -> Revision {
+        self.office.store.read(|view| view.revision())
     }
 }

@@ -36,6 +36,8 @@ pub mod safety;
 
 pub mod stats;
 
+pub mod census;
+
 mod loops;
 
 mod office;

@@ -3,11 +3,12 @@
 //! Every label value is from a closed set: nothing a client sends can make a new time series.
 
 use argosy_control::Control;
+use argosy_control::census::Census;
 use argosy_control::stats::Stats;
-use argosy_core::resource::Kind;
-use argosy_core::status::Phase;
+use argosy_core::health::Severity;
+use argosy_core::node::NodeStatus;
 use axum::Router;
-use axum::extract::State;
+use axum::extract;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::get;
@@ -78,6 +79,50 @@ struct Procedure {
 struct Resources {
     kind: &'static str,
     phase: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Nodes {
+    pool: Arc<str>,
+    status: &'static str,
+    health: &'static str,
+    liveness: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Status {
+    status: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Provider {
+    provider: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Found {
+    severity: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Guard {
+    guard: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct State {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Brake {
+    scope: &'static str,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Place {
+    scope: &'static str,
 }
 
 /// One more of something, until it is dropped.
@@ -182,7 +227,7 @@ impl Metrics {
         self.text(&control.census(), &control.stats)
     }
 
-    fn text(&self, census: &[(Kind, Phase, usize)], stats: &Stats) -> String {
+    fn text(&self, census: &Census, stats: &Stats) -> String {
         let mut text = String::new();
         let written = text::encode_registry(&mut text, &self.0.registry)
             .and_then(|()| text::encode_registry(&mut text, &now(census, stats)))
@@ -214,14 +259,15 @@ fn known(method: &Method) -> &'static str {
 }
 
 /// What is read when somebody looks.
-fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
+fn now(census: &Census, stats: &Stats) -> Registry {
     let mut registry = Registry::default();
     let resources: Family<Resources, Gauge> = Family::default();
-    for (kind, phase, count) in census {
+    for ((kind, phase), count) in &census.resources {
         let labels = Resources { kind: kind.as_str(), phase: phase.as_str() };
-        resources.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        set(&resources, &labels, *count);
     }
     registry.register("argosy_resources", "Resources, by kind and phase", resources);
+    fleet(&mut registry, census);
     for (name, help, number) in [
         ("argosy_commits", "Commits that were accepted", &stats.commits),
         ("argosy_commit_conflicts", "Commits that had to be decided again", &stats.conflicts),
@@ -285,6 +331,78 @@ fn now(census: &[(Kind, Phase, usize)], stats: &Stats) -> Registry {
     registry
 }
 
+/// What there is of nodes, and of what is done about them.
+fn fleet(registry: &mut Registry, census: &Census) {
+    let nodes: Family<Nodes, Gauge> = Family::default();
+    // As Navarch's dashboards know them: every word is there.
+    let by_status: Family<Status, Gauge> = Family::default();
+    let word = |status: NodeStatus| Status { status: status.as_str().to_ascii_lowercase() };
+    for status in NodeStatus::ALL {
+        set(&by_status, &word(status), 0);
+    }
+    for (group, count) in &census.nodes {
+        let labels = Nodes {
+            pool: group.pool.clone(),
+            status: group.status.as_str(),
+            health: group.health.as_str(),
+            liveness: group.liveness.as_str(),
+        };
+        set(&nodes, &labels, *count);
+        let count = i64::try_from(*count).unwrap_or(i64::MAX);
+        by_status.get_or_create(&word(group.status)).inc_by(count);
+    }
+    registry.register("argosy_nodes", "Nodes, by pool, status, health and liveness", nodes);
+    registry.register("navarch_nodes_total", "Nodes, by status", by_status);
+    let gpus: Family<Provider, Gauge> = Family::default();
+    for (provider, count) in &census.gpus {
+        set(&gpus, &Provider { provider: provider.clone() }, *count);
+    }
+    registry.register("navarch_gpus_total", "GPUs, by provider", gpus);
+
+    let findings: Family<Found, Gauge> = Family::default();
+    for severity in [None, Some(Severity::Degraded), Some(Severity::Unhealthy)] {
+        let labels = Found {
+            severity: match severity {
+                None => "unknown",
+                Some(Severity::Healthy) => "healthy",
+                Some(Severity::Degraded) => "degraded",
+                Some(Severity::Unhealthy) => "unhealthy",
+            },
+        };
+        set(&findings, &labels, census.findings.get(&severity).copied().unwrap_or(0));
+    }
+    registry.register("argosy_findings", "What is wrong with nodes now", findings);
+    let held: Family<Guard, Gauge> = Family::default();
+    for (guard, count) in &census.held {
+        set(&held, &Guard { guard: guard.clone() }, *count);
+    }
+    registry.register("argosy_actions_held", "Automatic actions due and not taken", held);
+    let commands: Family<State, Gauge> = Family::default();
+    for state in ["pending", "acknowledged"] {
+        set(&commands, &State { state }, census.open_commands.get(state).copied().unwrap_or(0));
+    }
+    registry.register("argosy_commands", "Commands that have not ended, by state", commands);
+    let (breakers, pauses): (Family<Brake, Gauge>, Family<Place, Gauge>) = Default::default();
+    for scope in ["fleet", "zone", "pool"] {
+        for (state, half_open) in [("open", false), ("half_open", true)] {
+            let count = census.breakers.get(&(scope, half_open)).copied().unwrap_or(0);
+            set(&breakers, &Brake { scope, state }, count);
+        }
+    }
+    for scope in ["fleet", "pool"] {
+        set(&pauses, &Place { scope }, census.pauses.get(scope).copied().unwrap_or(0));
+    }
+    registry.register("argosy_breakers", "Breakers that are not closed", breakers);
+    registry.register("argosy_pauses", "Stops of automatic action by people", pauses);
+}
+
+fn set<L>(family: &Family<L, Gauge>, labels: &L, count: usize)
+where
+    L: Clone + std::hash::Hash + Eq,
+{
+    family.get_or_create(labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+}
+
 /// How much memory the process has, where the kernel says so.
 ///
 /// From `status`, not `statm`, whose unit is a page of unknown size.
@@ -317,12 +435,12 @@ struct Operations {
 
 /// Whether the process should be left running: a supervisor starts it again if not, which helps
 /// against a loop that hangs and not against a store that is away.
-async fn healthz(State(it): State<Operations>) -> Response {
+async fn healthz(extract::State(it): extract::State<Operations>) -> Response {
     probe("late", it.control.alive())
 }
 
 /// Whether requests should be sent here.
-async fn readyz(State(it): State<Operations>) -> Response {
+async fn readyz(extract::State(it): extract::State<Operations>) -> Response {
     let shutting_down = *it.shutdown.borrow();
     if shutting_down {
         return probe("shutting_down", Err("the server is stopping".to_owned()));
@@ -340,8 +458,15 @@ fn probe(otherwise: &str, answer: Result<(), String>) -> Response {
     }
 }
 
-async fn scrape(State(it): State<Operations>) -> Response {
-    ([(header::CONTENT_TYPE, CONTENT_TYPE)], it.metrics.render(&it.control)).into_response()
+async fn scrape(extract::State(it): extract::State<Operations>) -> Response {
+    // Every node is counted: not where it would keep one waiting.
+    match tokio::task::spawn_blocking(move || it.metrics.render(&it.control)).await {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,9 @@
 use super::*;
+use argosy_control::census::NodeGroup;
+use argosy_core::health::HealthState;
+use argosy_core::node::Liveness;
+use argosy_core::resource::Kind;
+use argosy_core::status::Phase;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
@@ -7,7 +12,7 @@ fn metrics() -> Metrics {
 }
 
 fn text(metrics: &Metrics) -> String {
-    metrics.text(&[], &Stats::default())
+    metrics.text(&Census::default(), &Stats::default())
 }
 
 #[track_caller]
@@ -21,7 +26,11 @@ fn everything_is_there_from_the_first_scrape() {
     let stats = Stats::default();
     stats.commits.add_one();
     stats.commits.add_one();
-    let census = [(Kind::Cluster, Phase::NotReady, 3), (Kind::NodePool, Phase::Ready, 0)];
+    let census = Census {
+        resources: [((Kind::Cluster, Phase::NotReady), 3), ((Kind::NodePool, Phase::Ready), 0)]
+            .into(),
+        ..Census::default()
+    };
     let text = metrics.text(&census, &stats);
     has(&text, "hyperfleet_api_build_info{component=\"argosy\",version=\"1.2.3\"} 1");
     has(&text, "argosy_resources{kind=\"Cluster\",phase=\"Not Ready\"} 3");
@@ -37,6 +46,52 @@ fn everything_is_there_from_the_first_scrape() {
     let memory = text.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
     assert!(1 << 20 < memory.unwrap().parse::<u64>().unwrap());
     assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
+}
+
+#[test]
+fn the_fleet_is_counted_under_our_names_and_navarchs() {
+    let group = |pool: &str, status, health| NodeGroup {
+        pool: pool.into(),
+        status,
+        health,
+        liveness: Liveness::Fresh,
+    };
+    let census = Census {
+        nodes: [
+            (group("h100", NodeStatus::Active, HealthState::Healthy), 5),
+            (group("none", NodeStatus::Active, HealthState::Degraded), 2),
+            (group("h100", NodeStatus::Cordoned, HealthState::Unhealthy), 1),
+        ]
+        .into(),
+        gpus: [("gcp".into(), 64)].into(),
+        findings: [(Some(Severity::Unhealthy), 3), (None, 1)].into(),
+        held: [("budget".to_owned(), 2)].into(),
+        open_commands: [("pending", 4)].into(),
+        breakers: [(("pool", true), 1)].into(),
+        pauses: [("fleet", 1)].into(),
+        ..Census::default()
+    };
+    let text = metrics().text(&census, &Stats::default());
+    for line in [
+        "argosy_nodes{pool=\"h100\",status=\"ACTIVE\",health=\"HEALTHY\",liveness=\"Fresh\"} 5",
+        "argosy_nodes{pool=\"none\",status=\"ACTIVE\",health=\"DEGRADED\",liveness=\"Fresh\"} 2",
+        "navarch_nodes_total{status=\"active\"} 7",
+        "navarch_nodes_total{status=\"cordoned\"} 1",
+        "navarch_nodes_total{status=\"terminated\"} 0",
+        "navarch_gpus_total{provider=\"gcp\"} 64",
+        "argosy_findings{severity=\"unhealthy\"} 3",
+        "argosy_findings{severity=\"unknown\"} 1",
+        "argosy_findings{severity=\"degraded\"} 0",
+        "argosy_actions_held{guard=\"budget\"} 2",
+        "argosy_commands{state=\"pending\"} 4",
+        "argosy_commands{state=\"acknowledged\"} 0",
+        "argosy_breakers{scope=\"pool\",state=\"half_open\"} 1",
+        "argosy_breakers{scope=\"fleet\",state=\"open\"} 0",
+        "argosy_pauses{scope=\"fleet\"} 1",
+        "argosy_pauses{scope=\"pool\"} 0",
+    ] {
+        has(&text, line);
+    }
 }
 
 #[test]
