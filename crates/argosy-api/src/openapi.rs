@@ -1,10 +1,15 @@
 //! The OpenAPI 3.1 document, made from the route table and the wire types.
 
 use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
+use crate::command::{Command, CommandCreate, CommandList};
 use crate::error::{CODES, Problem};
+use crate::node::{FindingList, Ledger, MetricsHistory, Node, NodeList, Why};
+use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
+use crate::policy::{Policy, PolicyList, PolicyPut};
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
 use crate::resource::{WatchEvent, WatchKind};
 use crate::route::{Access, Operation, Parameter, Place, ROUTES, Route, Scope};
+use crate::safety::{Brakes, Pause, Released, SafetyReason};
 use crate::status::{AdapterStatus, StatusHistory, StatusList, StatusReport};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -22,7 +27,8 @@ pub fn document() -> Value {
             "title": "Argosy",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Clusters and node pools of GPU machines: declare them, watch them become \
-                            ready, and read what every adapter says about them.",
+                            ready, and read what every adapter says about them. Their nodes: see which \
+                            are sick and why, and take them out of service and back.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -124,7 +130,7 @@ fn parameter(parameter: &Parameter) -> Value {
     json!({
         "name": parameter.name,
         "in": place,
-        "required": parameter.place == Place::Path,
+        "required": parameter.required,
         "description": parameter.description,
         "schema": parameter.schema,
     })
@@ -181,6 +187,26 @@ fn schemas() -> Value {
     add::<AuditVerification>(&mut schemas);
     add::<Catalog>(&mut schemas);
     add::<ServiceInfo>(&mut schemas);
+    add::<Node>(&mut schemas);
+    add::<NodeList>(&mut schemas);
+    add::<FindingList>(&mut schemas);
+    add::<Ledger>(&mut schemas);
+    add::<Why>(&mut schemas);
+    add::<MetricsHistory>(&mut schemas);
+    add::<Command>(&mut schemas);
+    add::<CommandList>(&mut schemas);
+    add::<CommandCreate>(&mut schemas);
+    add::<Policy>(&mut schemas);
+    add::<PolicyList>(&mut schemas);
+    add::<PolicyPut>(&mut schemas);
+    add::<ExplainRequest>(&mut schemas);
+    add::<Explanation>(&mut schemas);
+    add::<BacktestRequest>(&mut schemas);
+    add::<BacktestReport>(&mut schemas);
+    add::<Brakes>(&mut schemas);
+    add::<Pause>(&mut schemas);
+    add::<Released>(&mut schemas);
+    add::<SafetyReason>(&mut schemas);
     add::<Problem>(&mut schemas);
     let mut schemas = Value::Object(schemas);
     refine(&mut schemas);
@@ -231,16 +257,36 @@ fn refine(schemas: &mut Value) {
     set_at(schemas, "/StatusReport/properties/conditions", "allOf", json!(mandatory));
 
     // What a GET shows depends on `fields`.
-    let view = json!({
-        "description": "A resource, or what `fields` left of it.",
-        "anyOf": [
-            { "$ref": "#/components/schemas/Resource" },
-            { "type": "object", "required": ["id"], "properties": { "id": { "type": "string" } } },
-        ],
+    for (name, noun) in [("Resource", "resource"), ("Node", "node")] {
+        let id = json!({ "id": { "type": "string" } });
+        let view = json!({
+            "description": format!("A {noun}, or what `fields` left of it."),
+            "anyOf": [
+                { "$ref": format!("#/components/schemas/{name}") },
+                { "type": "object", "required": ["id"], "properties": id },
+            ],
+        });
+        set(schemas, &format!("{name}View"), view);
+        let item = json!({ "$ref": format!("#/components/schemas/{name}View") });
+        set_at(schemas, &format!("/{name}List/properties/items"), "items", item);
+    }
+    let parameters = json!({
+        "type": "object",
+        "maxProperties": 16,
+        "additionalProperties": { "type": "string", "maxLength": 1024 },
     });
-    set(schemas, "ResourceView", view);
-    let item = json!({ "$ref": "#/components/schemas/ResourceView" });
-    set_at(schemas, "/ResourceList/properties/items", "items", item);
+    set_at(schemas, "/CommandCreate/properties", "parameters", parameters);
+    // Whatever the node sent back.
+    set_at(schemas, "/Command/properties", "result", json!({}));
+    let metrics = json!({
+        "type": "object",
+        "additionalProperties": { "type": ["boolean", "number", "string"] },
+    });
+    set_at(schemas, "/NodeEvent/properties", "metrics", metrics);
+    for body in ["CommandCreate", "ExplainRequest", "BacktestRequest", "SafetyReason", "Rule"] {
+        set_at(schemas, &format!("/{body}"), "additionalProperties", json!(false));
+    }
+
     let event = json!({
         "description": "One event of a watch. `id` is where to go on; it comes only when everything \
                         up to it was told.",

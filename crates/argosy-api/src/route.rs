@@ -3,6 +3,8 @@
 //!
 //! To add an endpoint, add a line here; the compiler then asks for its handler.
 
+mod node;
+
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -78,6 +80,91 @@ pub enum Operation {
     VerifyAudit,
     /// What can be asked for.
     Catalog,
+    /// A page of nodes, or a watch.
+    ListNodes,
+    /// One node, or a watch.
+    GetNode,
+    /// Forgets a node.
+    DeleteNode,
+    /// What happened on a node.
+    NodeEvents,
+    /// Everything that was written down about a node.
+    NodeHistory,
+    /// Why a node is as it is.
+    NodeWhy,
+    /// What a node measured lately.
+    NodeMetrics,
+    /// What is wrong with nodes now.
+    ListFindings,
+    /// Tells a node to do something.
+    CreateCommand,
+    /// The commands of a node.
+    NodeCommands,
+    /// A page of commands, or a watch.
+    ListCommands,
+    /// One command, or a watch.
+    GetCommand,
+    /// Every policy.
+    ListPolicies,
+    /// One policy.
+    GetPolicy,
+    /// Makes or replaces a policy.
+    PutPolicy,
+    /// Removes a policy.
+    DeletePolicy,
+    /// What a policy says of an event.
+    ExplainPolicy,
+    /// What a policy would have done.
+    BacktestPolicy,
+    /// Whether the server acts by itself.
+    Safety,
+    /// Stops all automatic action.
+    Pause,
+    /// Lets it go on.
+    Resume,
+    /// Closes a breaker by hand.
+    CloseBreaker,
+}
+
+impl Operation {
+    /// Whether it can be asked for a stream of events instead.
+    pub const fn watches(self) -> bool {
+        matches!(
+            self,
+            Operation::List(_)
+                | Operation::Get(_)
+                | Operation::ListNodes
+                | Operation::GetNode
+                | Operation::ListCommands
+                | Operation::GetCommand
+        )
+    }
+
+    /// Whether it makes something new, once for each idempotency key.
+    pub const fn creates(self) -> bool {
+        matches!(self, Operation::Create(_) | Operation::CreateCommand)
+    }
+
+    /// Whether it only asks, whatever its method.
+    pub const fn asks(self) -> bool {
+        matches!(self, Operation::ExplainPolicy | Operation::BacktestPolicy)
+    }
+
+    /// Whether it looks at so much that only a few may run at once: people's lists must not keep nodes
+    /// waiting.
+    pub const fn is_heavy(self) -> bool {
+        matches!(
+            self,
+            Operation::ListNodes
+                | Operation::ListFindings
+                | Operation::ListCommands
+                | Operation::NodeCommands
+                | Operation::NodeEvents
+                | Operation::NodeHistory
+                | Operation::NodeWhy
+                | Operation::BacktestPolicy
+        )
+    }
 }
 
 /// Which resources a path speaks of.
@@ -132,6 +219,8 @@ pub struct Parameter {
     pub schema: Value,
     /// Whether it may be given more than once.
     pub repeats: bool,
+    /// Whether it must be there; what stands in the path always must.
+    pub required: bool,
 }
 
 /// The body of a request.
@@ -179,6 +268,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     for scope in [Scope::Clusters, Scope::ClusterNodePools, Scope::NodePools] {
         routes.extend(resources(scope));
     }
+    routes.extend(node::routes());
     routes.extend(own());
     routes
 });
@@ -573,20 +663,21 @@ impl Route {
         if self.access == Access::Public {
             return vec![];
         }
-        let write = self.method != "GET";
-        let watch = matches!(self.operation, Operation::List(_) | Operation::Get(_));
-        let create = matches!(self.operation, Operation::Create(_));
+        let write = self.method != "GET" && !self.operation.asks();
+        let create = self.operation.creates();
         let conflict = write && !matches!(self.operation, Operation::Report(_));
         let mut statuses = vec![400, 401, 403, 500, 503];
         let rules = [
             // What an earlier create with the same key made may be gone.
-            (404, create || self.path.contains('{')),
+            // A request about an event may name a node.
+            (404, create || self.path.contains('{') || self.operation == Operation::ExplainPolicy),
             (409, conflict),
-            (410, watch),
+            (410, self.operation.watches()),
             (408, self.body.is_some()),
             (413, self.body.is_some()),
             (415, self.body.is_some()),
             (422, create),
+            (429, self.operation.is_heavy() || self.operation == Operation::CreateCommand),
             (507, write),
         ];
         statuses.extend(rules.into_iter().filter(|(_, holds)| *holds).map(|(status, _)| status));
@@ -600,6 +691,11 @@ fn paths(path: &str) -> Vec<Parameter> {
     let known = [
         ("cluster_id", "The cluster's id, or its name."),
         ("nodepool_id", "The node pool's name, or its uid."),
+        ("node_id", "What the node registered as."),
+        ("command_id", "The command's id."),
+        ("policy", "The policy's name."),
+        ("pool", "The pool's name."),
+        ("scope", "The breaker's scope, its slashes percent-encoded: `fleet`, `zone%2F…`."),
     ];
     let named = |(name, description)| Parameter {
         name,
@@ -607,6 +703,7 @@ fn paths(path: &str) -> Vec<Parameter> {
         description,
         schema: json!({ "type": "string", "minLength": 1 }),
         repeats: false,
+        required: true,
     };
     known
         .into_iter()
@@ -618,11 +715,12 @@ fn paths(path: &str) -> Vec<Parameter> {
 
 fn query(name: &'static str, description: &'static str, schema: Value) -> Parameter {
     let repeats = matches!(name, "order" | "fields" | "labels");
-    Parameter { name, place: Place::Query, description, schema, repeats }
+    Parameter { name, place: Place::Query, description, schema, repeats, required: false }
 }
 
 fn header(name: &'static str, description: &'static str, schema: Value) -> Parameter {
-    Parameter { name, place: Place::Header, description, schema, repeats: false }
+    let (place, repeats, required) = (Place::Header, false, false);
+    Parameter { name, place, description, schema, repeats, required }
 }
 
 fn list_parameters() -> Vec<Parameter> {

@@ -4,6 +4,16 @@ pub(crate) mod resource;
 
 pub(crate) mod adapter;
 
+pub(crate) mod node;
+
+pub(crate) mod ledger;
+
+pub(crate) mod command;
+
+pub(crate) mod policy;
+
+pub(crate) mod safety;
+
 pub(crate) mod audit;
 
 pub(crate) mod member;

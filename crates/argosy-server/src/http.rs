@@ -5,11 +5,25 @@
 
 mod query;
 
+mod header;
+
 pub(crate) mod fields;
+
+mod gate;
+
+mod list;
 
 mod resource;
 
 mod adapter;
+
+mod node;
+
+mod command;
+
+mod policy;
+
+mod safety;
 
 mod audit;
 
@@ -44,6 +58,7 @@ use axum::routing::any;
 use axum::{Router, http::request::Parts};
 use bytes::Bytes;
 use futures_util::FutureExt;
+use gate::Gate;
 use query::Query;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -65,10 +80,13 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
     for route in ROUTES.iter() {
         by_path.entry(&route.path).or_default().push(route);
     }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let gate = Arc::new(Gate::new(cores));
     let mut router = Router::new();
     for (path, routes) in by_path {
-        let (server, routes): (_, Arc<[_]>) = (server.clone(), routes.into());
-        let handler = move |request: Request| dispatch(server.clone(), routes.clone(), request);
+        let (server, gate, routes) = (server.clone(), gate.clone(), Arc::<[_]>::from(routes));
+        let handler =
+            move |request: Request| dispatch(server.clone(), gate.clone(), routes.clone(), request);
         router = router.route(path, any(handler));
     }
     for (prefix, mount) in &server.mounts {
@@ -171,14 +189,16 @@ pub(crate) struct Ask {
     caller: Caller,
     profile: Profile,
     parts: Parts,
-    cluster: Option<String>,
-    nodepool: Option<String>,
+    /// What stands in the path, by its name in the route.
+    names: Vec<(String, String)>,
     body: Bytes,
+    gate: Arc<Gate>,
 }
 
 /// Finds the route of the method, checks what comes before any handler, and calls it.
 async fn dispatch(
     server: Arc<Server>,
+    gate: Arc<Gate>,
     routes: Arc<[&'static Route]>,
     request: Request,
 ) -> Response<Body> {
@@ -194,7 +214,7 @@ async fn dispatch(
         return response;
     };
     let mut profile = server.profile;
-    let answer = match admit(&server, route, request, &id).await {
+    let answer = match admit(&server, gate, route, request, &id).await {
         Ok(ask) => {
             profile = ask.profile;
             handle(ask).await
@@ -219,6 +239,7 @@ fn allow(routes: &[&Route]) -> Option<(HeaderName, HeaderValue)> {
 
 async fn admit(
     server: &Arc<Server>,
+    gate: Arc<Gate>,
     route: &'static Route,
     request: Request,
     id: &str,
@@ -232,8 +253,7 @@ async fn admit(
     let names = RawPathParams::from_request_parts(&mut parts, &()).await.map_err(|_| {
         Fault::new(&error::VALIDATION, "the path is not UTF-8 after its percent signs are decoded")
     })?;
-    let name = |wanted| names.iter().find(|(name, _)| *name == wanted).map(|(_, v)| v.to_owned());
-    let (cluster, nodepool) = (name("cluster_id"), name("nodepool_id"));
+    let names = names.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let body = match route.body {
         Some(expected) => {
             check_media(&parts.headers, expected.media)?;
@@ -242,7 +262,7 @@ async fn admit(
         }
         None => Bytes::new(),
     };
-    Ok(Ask { server: server.clone(), route, caller, profile, parts, cluster, nodepool, body })
+    Ok(Ask { server: server.clone(), route, caller, profile, parts, names, body, gate })
 }
 
 /// Says too much to a client that asks before it sends.
@@ -354,29 +374,71 @@ async fn handle(ask: Ask) -> Answer {
         Operation::ListAudit => audit::list(&ask).await,
         Operation::VerifyAudit => audit::verify(&ask).await,
         Operation::Catalog => audit::catalog(&ask),
+        Operation::ListNodes => node::list(&ask).await,
+        Operation::GetNode => node::get(&ask).await,
+        Operation::DeleteNode => node::delete(&ask).await,
+        Operation::NodeEvents => node::events(&ask).await,
+        Operation::NodeHistory => node::history(&ask).await,
+        Operation::NodeWhy => node::why(&ask).await,
+        Operation::NodeMetrics => node::metrics(&ask),
+        Operation::ListFindings => node::findings(&ask).await,
+        Operation::CreateCommand => command::create(&ask).await,
+        Operation::NodeCommands | Operation::ListCommands => command::list(&ask).await,
+        Operation::GetCommand => command::get(&ask).await,
+        Operation::ListPolicies => policy::list(&ask),
+        Operation::GetPolicy => policy::get(&ask),
+        Operation::PutPolicy => policy::put(&ask).await,
+        Operation::DeletePolicy => policy::delete(&ask).await,
+        Operation::ExplainPolicy => policy::explain(&ask),
+        Operation::BacktestPolicy => policy::backtest(&ask).await,
+        Operation::Safety => safety::brakes(&ask),
+        Operation::Pause => safety::pause(&ask).await,
+        Operation::Resume => safety::resume(&ask).await,
+        Operation::CloseBreaker => safety::close(&ask).await,
     }
 }
 
 impl Ask {
+    /// What stands in the path under this name.
+    fn name(&self, name: &str) -> Option<&str> {
+        self.names.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn cluster(&self) -> Option<&str> {
+        self.name("cluster_id")
+    }
+
+    /// The node in the path.
+    fn node(&self) -> &str {
+        self.name("node_id").unwrap_or_default()
+    }
+
+    /// What makes two requests for a page the same: all that the answer depends on.
+    fn page_key(&self) -> String {
+        let Caller { tenant, teams, role, .. } = &self.caller;
+        let uri = &self.parts.uri;
+        format!("{tenant:?} {teams:?} {role:?} {} {uri}", self.profile.as_str())
+    }
+
     /// What the path names.
     fn target(&self, scope: Scope) -> Target<'_> {
         match scope {
             Scope::Clusters => Target {
                 kind: Kind::Cluster,
                 cluster: None,
-                reference: self.cluster.as_deref().unwrap_or_default(),
+                reference: self.cluster().unwrap_or_default(),
             },
             Scope::ClusterNodePools | Scope::NodePools => Target {
                 kind: Kind::NodePool,
-                cluster: self.cluster.as_deref(),
-                reference: self.nodepool.as_deref().unwrap_or_default(),
+                cluster: self.cluster(),
+                reference: self.name("nodepool_id").unwrap_or_default(),
             },
         }
     }
 
     /// The cluster in a nested path exists: checked before anything the caller sent beside it.
     fn check_cluster(&self, scope: Scope) -> Result<(), Fault> {
-        match (scope, &self.cluster) {
+        match (scope, self.cluster()) {
             (Scope::ClusterNodePools, Some(cluster)) => {
                 Ok(self.server.control.resources.check_cluster(&self.caller, cluster)?)
             }
@@ -409,10 +471,16 @@ fn json(status: StatusCode, body: &impl Serialize) -> Answer {
         tracing::error!(%error, "an answer could not be written as JSON");
         internal()
     })?;
-    let mut response = Response::new(Body::from(body));
+    let mut response = json_bytes(Bytes::from(body));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
+}
+
+/// An answer that is JSON already.
+fn json_bytes(body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// An answer without a body.

@@ -54,12 +54,23 @@ impl Fault {
     }
 
     /// The body, complete.
+    ///
+    /// Sentences repeat what was sent, and end on terminals: nothing in them can move the cursor, colour
+    /// the screen or turn the line around.
     pub(crate) fn problem(self, instance: &str, request_id: &str, now: Timestamp) -> Problem {
+        let mut problem = *self.0;
+        let Problem { detail, error, message, errors, .. } = &mut problem;
+        let sentences = errors.iter_mut().flat_map(|error| [&mut error.field, &mut error.message]);
+        for sentence in [detail, error].into_iter().chain(message).chain(sentences) {
+            if sentence.chars().any(is_odd) {
+                *sentence = plain(sentence);
+            }
+        }
         Problem {
             instance: instance.to_owned(),
             trace_id: request_id.to_owned(),
             timestamp: now.to_string(),
-            ..*self.0
+            ..problem
         }
     }
 
@@ -72,7 +83,7 @@ impl Fault {
             StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if problem.status == error::UNAVAILABLE.status {
+        if [error::UNAVAILABLE.status, error::TOO_MANY.status].contains(&problem.status) {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if problem.status == error::UNAUTHENTICATED.status {
@@ -120,10 +131,13 @@ impl From<Error> for Fault {
             }
             Error::KeyReused => Fault::new(&error::KEY_REUSED, sentence),
             Error::Gone { .. } => Fault::new(&error::GONE, sentence),
-            Error::NodeNotFound(_) => Fault::new(&error::NODE_NOT_FOUND, sentence),
-            Error::CommandNotFound(_) | Error::PolicyNotFound(_) => {
-                Fault::new(&error::NOT_FOUND, sentence)
+            Error::NodeNotFound(node) => {
+                let mut fault = missing(&error::NODE_NOT_FOUND, "Node", &node);
+                fault.0.node_id = Some(node);
+                fault
             }
+            Error::CommandNotFound(id) => missing(&error::NOT_FOUND, "Command", &id),
+            Error::PolicyNotFound(name) => missing(&error::NOT_FOUND, "Policy", &name),
             Error::IdentityConflict(_) => Fault::new(&error::IDENTITY_CONFLICT, sentence),
             Error::Precondition(_) => Fault::new(&error::BAD_STATE, sentence),
             Error::TooMany(_) => Fault::new(&error::TOO_MANY, sentence),
@@ -179,6 +193,32 @@ impl From<BodyError> for Fault {
 /// What people are told when the fault is ours: no more than that.
 pub(crate) fn internal() -> Fault {
     Fault::new(&error::INTERNAL, "the server failed to carry out the request")
+}
+
+/// Something of the node plane that is not there.
+fn missing(code: &Code, noun: &str, id: &str) -> Fault {
+    let mut fault = Fault::new(code, format!("{noun} not found"));
+    fault.0.detail = format!("{noun} '{id}' not found");
+    fault.0.id = Some(id.to_owned());
+    fault
+}
+
+/// Whether a character does more than stand there: controls, and marks that turn text around.
+fn is_odd(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_odd(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
 }
 
 fn not_found(kind: Kind, reference: String, cluster: Option<String>) -> Fault {

@@ -14,9 +14,8 @@ use crate::metrics::Held;
 use crate::problem::Fault;
 use argosy_api::resource::WatchKind;
 use argosy_control::clock::Clock;
-use argosy_control::watch::{Watch, WatchEvent};
+use argosy_control::watch::{Watch, WatchEvent, Watched};
 use argosy_control::{Error, Revision, Stored};
-use argosy_core::resource::Resource;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
@@ -32,8 +31,8 @@ use tokio::sync::watch;
 /// tell a quiet fleet from a dead connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How a resource is shown to this watcher.
-pub(crate) type Show = Box<dyn Fn(&Stored<Resource>) -> Shown + Send>;
+/// How an item is shown to this watcher.
+pub(crate) type Show<T, W> = Box<dyn Fn(&Stored<T>) -> Shown<W> + Send>;
 
 /// The request a watch came with, for the problem that may end it.
 pub(crate) struct Origin {
@@ -41,16 +40,16 @@ pub(crate) struct Origin {
     pub(crate) request_id: String,
 }
 
-struct Events {
-    watch: Watch,
-    show: Show,
+struct Events<T: Watched, W> {
+    watch: Watch<T>,
+    show: Show<T, W>,
     origin: Origin,
     clock: Clock,
     shutdown: watch::Receiver<bool>,
     /// Where the watcher can go on.
     resume: Option<Revision>,
     /// What comes next, if it was looked at already.
-    ahead: Option<Result<WatchEvent, Error>>,
+    ahead: Option<Result<WatchEvent<T>, Error>>,
     state: State,
     _held: Held,
 }
@@ -63,13 +62,20 @@ enum State {
 }
 
 /// The answer that carries the events of a watch.
-pub(crate) fn events(
+pub(crate) fn events<T, W>(
     server: &Server,
-    watch: Watch,
+    watch: Watch<T>,
     after: Option<Revision>,
-    show: Show,
+    show: Show<T, W>,
     origin: Origin,
-) -> Response<Body> {
+) -> Response<Body>
+where
+    T: Watched + Send + Sync,
+    T::Scope: Send + Sync,
+    T::Cursor: Send + Sync,
+    T::Id: Send + Sync,
+    W: Serialize + 'static,
+{
     let events = Events {
         watch,
         show,
@@ -102,7 +108,7 @@ fn answer(body: Body) -> Response<Body> {
     response
 }
 
-impl Events {
+impl<T: Watched, W: Serialize> Events<T, W> {
     async fn next(&mut self) -> Option<String> {
         match self.state {
             State::Closed => return None,
@@ -124,22 +130,23 @@ impl Events {
         match next {
             None => {
                 self.state = State::Closed;
-                self.resume.map(|resume| event(WatchKind::Bookmark, resume, Some(resume), None))
+                self.resume
+                    .map(|resume| event::<W>(WatchKind::Bookmark, resume, Some(resume), None))
             }
             Some(Err(_quiet)) => Some(": still here\n\n".to_owned()),
             Some(Ok(next)) => Some(self.tell(next)),
         }
     }
 
-    fn tell(&mut self, next: Result<WatchEvent, Error>) -> String {
+    fn tell(&mut self, next: Result<WatchEvent<T>, Error>) -> String {
         let next = match next {
             Ok(next) => next,
             Err(error) => return self.end(error),
         };
-        let at = revision(&next);
+        let at = next.revision();
         let (kind, object) = match next {
-            WatchEvent::Added(resource) => (WatchKind::Added, Some((self.show)(&resource))),
-            WatchEvent::Modified(resource) => (WatchKind::Modified, Some((self.show)(&resource))),
+            WatchEvent::Added(item) => (WatchKind::Added, Some((self.show)(&item))),
+            WatchEvent::Modified(item) => (WatchKind::Modified, Some((self.show)(&item))),
             WatchEvent::Deleted { id, last, .. } => {
                 let object = last.map_or_else(
                     || Shown::Part(json!({ "id": id.to_string(), "uid": id.to_string() })),
@@ -151,7 +158,7 @@ impl Events {
         };
         // What belongs to the same commit is ready at once.
         self.ahead = self.watch.next().now_or_never();
-        let more = matches!(&self.ahead, Some(Ok(ahead)) if revision(ahead) == at);
+        let more = matches!(&self.ahead, Some(Ok(ahead)) if ahead.revision() == at);
         let listing = self.resume.is_none() && kind != WatchKind::Bookmark;
         let id = (!more && !listing).then_some(at);
         self.resume = id.or(self.resume);
@@ -163,8 +170,7 @@ impl Events {
         let Origin { path, request_id } = &self.origin;
         let problem = Fault::from(error).problem(path, request_id, self.clock.now());
         let resume = self.resume.unwrap_or(Revision::ZERO);
-        let problem = serde_json::to_value(problem).ok().map(Shown::Part);
-        event(WatchKind::Error, resume, self.resume, problem)
+        event(WatchKind::Error, resume, self.resume, Some(problem))
     }
 }
 
@@ -173,27 +179,20 @@ async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
 }
 
-const fn revision(event: &WatchEvent) -> Revision {
-    match event {
-        WatchEvent::Added(resource) | WatchEvent::Modified(resource) => resource.revision,
-        WatchEvent::Deleted { revision, .. } | WatchEvent::Bookmark(revision) => *revision,
-    }
-}
-
-fn event(
+fn event<O: Serialize>(
     kind: WatchKind,
     revision: Revision,
     id: Option<Revision>,
-    object: Option<Shown>,
+    object: Option<O>,
 ) -> String {
     /// As `argosy_api::resource::WatchEvent`.
     #[derive(Serialize)]
-    struct Data {
+    struct Data<O> {
         #[serde(rename = "type")]
         kind: WatchKind,
         revision: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
-        object: Option<Shown>,
+        object: Option<O>,
     }
     let data = Data { kind, revision: revision.0, object };
     let data = serde_json::to_string(&data).unwrap_or_default();

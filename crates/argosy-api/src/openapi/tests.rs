@@ -34,6 +34,11 @@ fn every_refinement_found_its_place() {
         "/components/schemas/ClusterCreate/properties/kind/enum",
         "/components/schemas/NodePoolCreate/properties/spec/properties/nodeCount/minimum",
         "/components/schemas/ResourceList/properties/items/items/$ref",
+        "/components/schemas/NodeList/properties/items/items/$ref",
+        "/components/schemas/NodeEvent/properties/metrics/additionalProperties",
+        "/components/schemas/CommandCreate/properties/parameters/maxProperties",
+        "/components/schemas/CommandCreate/properties/type/$ref",
+        "/components/schemas/SafetyReason/additionalProperties",
         "/components/schemas/Problem/properties/code/enum",
         "/components/schemas/StatusReport/properties/conditions/allOf",
     ];

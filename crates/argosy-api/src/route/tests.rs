@@ -27,7 +27,8 @@ fn every_name_in_a_path_is_a_parameter() {
 
 #[test]
 fn what_changes_something_is_never_open_to_readers() {
-    for route in ROUTES.iter().filter(|route| route.method != "GET") {
+    let changes = |route: &&Route| route.method != "GET" && !route.operation.asks();
+    for route in ROUTES.iter().filter(changes) {
         assert!(
             matches!(route.access, Access::Write | Access::Report | Access::Force),
             "{} {}",

@@ -18,9 +18,6 @@ use argosy_core::resource::{Kind, Patch, Resource, Spec, Strategy};
 use argosy_core::status::{self, Condition};
 use serde_json::{Map, Value};
 
-/// The longest reason of a force-delete.
-const REASON_LEN_MAX: usize = 1024;
-
 /// A resource as it stands on the wire.
 pub(crate) fn wire(stored: &Stored<Resource>, profile: Profile) -> api::Resource {
     let resource = &*stored.value;
@@ -192,16 +189,7 @@ pub(crate) fn patch(mut body: Map<String, Value>, strategy: Strategy) -> Result<
 
 /// Reads the body of a force-delete: the reason.
 pub(crate) fn force_delete(body: &Map<String, Value>) -> Result<String, FieldError> {
-    let reason = member::text(body.get("reason"), "reason")?;
-    match reason.chars().count() {
-        0 => Err(FieldError::new("reason", Constraint::MinLength, "reason must not be empty")),
-        len if REASON_LEN_MAX < len => Err(FieldError::new(
-            "reason",
-            Constraint::MaxLength,
-            format!("reason is {len} characters long; at most {REASON_LEN_MAX} are allowed"),
-        )),
-        _ => Ok(reason.to_owned()),
-    }
+    member::text(body.get("reason"), "reason").and_then(member::reason).map(str::to_owned)
 }
 
 #[cfg(test)]

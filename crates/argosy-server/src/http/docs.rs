@@ -71,13 +71,17 @@ fn render() -> String {
 /// A path as far as it tells the entries of one section apart.
 fn short(path: &str) -> String {
     path.replace("/api/hyperfleet/v1", "")
+        .replace("/api/argosy/v1", "")
         .replace("/clusters/{cluster_id}/nodepools", "…/nodepools")
         .replace("{cluster_id}", "{id}")
         .replace("{nodepool_id}", "{id}")
+        .replace("{node_id}", "{id}")
+        .replace("{command_id}", "{id}")
 }
 
 const INTRODUCTION: &str = "<p>Declare clusters and node pools, watch them become ready, and read \
-    what every adapter says about them. The same reference for programs: \
+    what every adapter says about them. See which nodes are sick and why, and take them out of service \
+    and back. The same reference for programs: \
     <a href=\"/api/hyperfleet/v1/openapi\">OpenAPI 3.1</a>.</p>\
     <p>In a cluster's path its id or its name may stand; in a node pool's, its name or its \
     <code>uid</code>. Every answer has an <code>X-Request-ID</code>. A single resource has an \
@@ -157,8 +161,9 @@ fn parameter(parameter: &Parameter) -> String {
         Place::Header => "header",
     };
     format!(
-        "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
+        "<tr><td><code>{}</code></td><td>{place}{}</td><td>{}</td><td>{}</td></tr>",
         parameter.name,
+        if parameter.required && parameter.place != Place::Path { ", required" } else { "" },
         kind(&parameter.schema),
         prose(parameter.description),
     )
@@ -167,7 +172,16 @@ fn parameter(parameter: &Parameter) -> String {
 fn example(route: &Route) -> String {
     let method =
         if route.method == "GET" { String::new() } else { format!("-X {} ", route.method) };
-    let path = route.path.replace("{cluster_id}", "my-cluster").replace("{nodepool_id}", "workers");
+    let path = route
+        .path
+        .replace("{cluster_id}", "my-cluster")
+        .replace("{nodepool_id}", "workers")
+        .replace("{node_id}", "gpu-17")
+        .replace("{policy}", "h100")
+        .replace("{pool}", "h100")
+        .replace("{scope}", "fleet");
+    // What must be there is in the example.
+    let query = if route.query().any(|known| known.required) { "?reason=checked" } else { "" };
     let body = match route.body.map(|body| body.schema) {
         Some("ClusterCreate") => {
             r#"{"name":"my-cluster","spec":{"provider":"gcp","region":"us-east1"},"labels":{"team":"ml"}}"#
@@ -180,6 +194,19 @@ fn example(route: &Route) -> String {
         Some("StatusReport") => {
             r#"{"adapter":"dns","observed_generation":1,"conditions":[{"type":"Available","status":"True"},{"type":"Applied","status":"True"},{"type":"Health","status":"True"}]}"#
         }
+        Some("CommandCreate") => {
+            r#"{"type":"DRAIN","reason":"a fan is loud","drain_for_seconds":1800}"#
+        }
+        Some("PolicyPut") => {
+            r#"{"pools":["h100"],"rules":[{"name":"hot","condition":"event.event_type == \"thermal\"","result":"degraded"}]}"#
+        }
+        Some("ExplainRequest") => {
+            r#"{"node_id":"gpu-17","event":{"event_type":"xid","gpu_index":3,"metrics":{"xid_code":79}}}"#
+        }
+        Some("BacktestRequest") => {
+            r#"{"policy":{"rules":[{"name":"xid","condition":"event.event_type == \"xid\"","result":"unhealthy"}]}}"#
+        }
+        Some("SafetyReason") => r#"{"reason":"the switch is being replaced"}"#,
         _ => "",
     };
     let body = if body.is_empty() {
@@ -187,7 +214,7 @@ fn example(route: &Route) -> String {
     } else {
         format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'")
     };
-    escape_pre(&format!("curl {method}http://127.0.0.1:8080{path}{body}"))
+    escape_pre(&format!("curl {method}http://127.0.0.1:8080{path}{query}{body}"))
 }
 
 fn escape_pre(text: &str) -> String {

@@ -1,14 +1,16 @@
 //! `fields`: only the members somebody asked for.
 
-use argosy_api::resource::Resource;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::nearest::nearest;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The members of a resource one can ask for. Below `spec` and `labels` any path is allowed; an
-/// empty list means that there is nothing below.
-const MEMBERS: &[(&str, &[&str])] = &[
+/// The members one can ask for, each with what is below it: `*` allows any path, and an empty list
+/// means that there is nothing.
+pub(super) type Members = &'static [(&'static str, &'static [&'static str])];
+
+/// The members of a resource.
+pub(super) const OF_RESOURCE: Members = &[
     ("id", &[]),
     ("uid", &[]),
     ("kind", &[]),
@@ -47,12 +49,89 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("deleted_by", &[]),
 ];
 
-/// A resource as somebody asked to see it.
+/// The members of a node.
+pub(super) const OF_NODE: Members = &[
+    ("id", &[]),
+    ("kind", &[]),
+    ("href", &[]),
+    ("tenant", &[]),
+    ("pool", &[]),
+    ("provider", &[]),
+    ("region", &[]),
+    ("zone", &[]),
+    ("instance_type", &[]),
+    ("status", &[]),
+    ("health_status", &[]),
+    ("health", &["status", "since", "reason", "message"]),
+    ("liveness", &[]),
+    ("liveness_since", &[]),
+    ("duty", &["state", "by", "automatic", "reason", "since", "deadline", "command_id", "drained"]),
+    ("flags", &["type", "since", "message"]),
+    ("hostname", &[]),
+    ("internal_ip", &[]),
+    ("external_ip", &[]),
+    ("kernel_version", &[]),
+    ("boot_id", &[]),
+    ("machine_id", &[]),
+    ("agent", &[]),
+    (
+        "gpus",
+        &[
+            "index",
+            "uuid",
+            "name",
+            "pci_bus_id",
+            "memory_total",
+            "driver_version",
+            "cuda_version",
+            "serial",
+            "temperature",
+            "power",
+            "utilization",
+            "memory_used",
+        ],
+    ),
+    ("metrics", &["cpu_percent", "memory_percent", "pending_jobs", "queue_depth"]),
+    ("labels", &["*"]),
+    ("registered_at", &[]),
+    ("joined_at", &[]),
+    ("last_heartbeat", &[]),
+    ("last_report", &[]),
+    ("last_poll", &[]),
+    ("attached", &[]),
+    ("checks", &["name", "status", "message", "since", "details"]),
+    (
+        "findings",
+        &[
+            "node_id",
+            "pool",
+            "key",
+            "severity",
+            "rule",
+            "policy",
+            "policy_version",
+            "message",
+            "evidence",
+            "gpu",
+            "first_seen",
+            "last_seen",
+            "count",
+            "ends",
+            "ends_at",
+        ],
+    ),
+    ("flaps", &["count", "recovered_at", "hold_until"]),
+    ("held", &["action", "guard", "reason", "since"]),
+    ("external", &["told", "failures", "retry_at"]),
+    ("revision", &[]),
+];
+
+/// Something as somebody asked to see it.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Shown {
+pub(crate) enum Shown<T> {
     /// All of it, which needs no tree of values before it becomes text.
-    Whole(Box<Resource>),
+    Whole(Box<T>),
     /// What is left of it.
     Part(Value),
 }
@@ -66,14 +145,17 @@ impl Fields {
     ///
     /// # Errors
     /// Names each field nobody knows.
-    pub(super) fn parse<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Self, Vec<FieldError>> {
+    pub(super) fn parse<'a>(
+        texts: impl Iterator<Item = &'a str>,
+        members: Members,
+    ) -> Result<Self, Vec<FieldError>> {
         let (mut paths, mut errors) = (Vec::new(), Vec::new());
         for text in texts.flat_map(|text| text.split(',')).map(str::trim) {
             let path = text.strip_suffix(".*").unwrap_or(text);
-            if known(path) {
+            if known(path, members) {
                 paths.push(path.split('.').map(str::to_owned).collect());
             } else {
-                errors.push(unknown(text));
+                errors.push(unknown(text, members));
             }
         }
         if !paths.is_empty() {
@@ -83,11 +165,11 @@ impl Fields {
     }
 
     /// Leaves only what was asked for.
-    pub(super) fn show(&self, resource: Resource) -> Shown {
+    pub(super) fn show<T: Serialize>(&self, whole: T) -> Shown<T> {
         if self.0.is_empty() {
-            return Shown::Whole(Box::new(resource));
+            return Shown::Whole(Box::new(whole));
         }
-        Shown::Part(self.project(&serde_json::to_value(resource).unwrap_or_default()))
+        Shown::Part(self.project(&serde_json::to_value(whole).unwrap_or_default()))
     }
 
     fn project(&self, value: &Value) -> Value {
@@ -99,9 +181,9 @@ impl Fields {
     }
 }
 
-fn known(path: &str) -> bool {
+fn known(path: &str, members: Members) -> bool {
     let (member, rest) = path.split_once('.').map_or((path, None), |(m, rest)| (m, Some(rest)));
-    let below = MEMBERS.iter().find(|(name, _)| *name == member).map(|(_, below)| *below);
+    let below = members.iter().find(|(name, _)| *name == member).map(|(_, below)| *below);
     match (below, rest) {
         (None, _) => false,
         (Some(_), None) => true,
@@ -112,12 +194,12 @@ fn known(path: &str) -> bool {
     }
 }
 
-fn unknown(text: &str) -> FieldError {
+fn unknown(text: &str, members: Members) -> FieldError {
     let member = text.split('.').next().unwrap_or_default();
-    let what_next = match nearest(member, MEMBERS.iter().map(|(name, _)| *name)) {
+    let what_next = match nearest(member, members.iter().map(|(name, _)| *name)) {
         Some(near) if near != member => format!("Did you mean '{near}'?"),
         _ => {
-            let names: Vec<&str> = MEMBERS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
             format!("Supported fields: {}", names.join(", "))
         }
     };

@@ -35,6 +35,12 @@ impl Query {
                 Err(error) => errors.push(error),
             }
         }
+        let missing = |name: &str| pairs.iter().all(|(known, _)| *known != name);
+        for required in route.query().filter(|known| known.required && missing(known.name)) {
+            let name = required.name;
+            let message = format!("Missing required query parameter '{name}'");
+            errors.push(FieldError::new(name, Constraint::Required, message));
+        }
         if errors.is_empty() { Ok(Self(pairs)) } else { Err(Fault::fields(errors)) }
     }
 

@@ -1,53 +1,43 @@
 //! Clusters and node pools over HTTP.
 
-use super::fields::{Fields, Shown};
+use super::fields::{Fields, OF_RESOURCE};
+use super::header::{DRY_RUN, REPLAYED, tagged};
+use super::list::{Listed, Page, watch};
 use super::query::Query;
 use super::{Answer, Ask, empty, json};
 use crate::convert;
 use crate::problem::Fault;
-use crate::stream;
 use argosy_api::error;
-use argosy_api::route::{SIZE_DEFAULT, Scope};
+use argosy_api::route::Scope;
+use argosy_control::Stored;
 use argosy_control::resource::{Creation, Idempotency, List, Write};
 use argosy_control::watch::WatchList;
-use argosy_control::{Revision, Stored};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::resource::{Kind, Resource, Strategy};
 use argosy_core::search::{Filter, Order, SearchError};
-use axum::body::Body;
-use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
-use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use serde::Serialize;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
-
-const DRY_RUN: HeaderName = HeaderName::from_static("dry-run");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 pub(super) async fn list(ask: &Ask, scope: Scope) -> Answer {
     ask.check_cluster(scope)?;
     let (kind, query) = (kind(scope), ask.query()?);
-    let fields = Fields::parse(query.all("fields")).map_err(Fault::fields)?;
+    let fields = Fields::parse(query.all("fields"), OF_RESOURCE).map_err(Fault::fields)?;
     let filter = filter(ask, kind, &query)?;
     let order = order(&query)?;
-    let cluster = ask.cluster.as_deref();
+    let cluster = ask.cluster();
     if query.flag("watch") {
-        return watch(
-            ask,
-            &query,
-            fields,
-            WatchList { kind, cluster, reference: None, filter, after: None },
-        )
-        .await;
+        let list = WatchList { kind, cluster, reference: None, filter, after: None };
+        return follow(ask, &query, fields, list).await;
     }
-    let page = query.number("page").unwrap_or(1);
-    let size = query.number("size").or(query.number("pageSize")).unwrap_or(SIZE_DEFAULT);
+    let Page { page, size } = Page::of(&query);
     let found = ask
         .server
         .control
         .resources
         .list(&ask.caller, &List { kind, cluster, filter, order, page, size })?;
     let show = |resource| fields.show(convert::resource::wire(resource, ask.profile));
-    let items: Vec<Shown> = found.items.iter().map(show).collect();
+    let items: Vec<_> = found.items.iter().map(show).collect();
     let shown = Listed {
         kind: format!("{kind}List"),
         page,
@@ -59,38 +49,32 @@ pub(super) async fn list(ask: &Ask, scope: Scope) -> Answer {
     json(StatusCode::OK, &shown)
 }
 
-/// One page of a list.
-#[derive(Serialize)]
-struct Listed {
-    kind: String,
-    page: usize,
-    size: usize,
-    total: usize,
-    revision: u64,
-    items: Vec<Shown>,
-}
-
 pub(super) async fn get(ask: &Ask, scope: Scope) -> Answer {
     let target = ask.target(scope);
     let resource = ask.server.control.resources.get(&ask.caller, target)?;
     let query = ask.query()?;
-    let fields = Fields::parse(query.all("fields")).map_err(Fault::fields)?;
+    let fields = Fields::parse(query.all("fields"), OF_RESOURCE).map_err(Fault::fields)?;
     if query.flag("watch") {
         let (kind, cluster, reference) = (target.kind, target.cluster, Some(target.reference));
         let filter = Filter::everything();
-        return watch(
-            ask,
-            &query,
-            fields,
-            WatchList { kind, cluster, reference, filter, after: None },
-        )
-        .await;
+        let list = WatchList { kind, cluster, reference, filter, after: None };
+        return follow(ask, &query, fields, list).await;
     }
-    if ask.header(IF_NONE_MATCH.as_str()).is_some_and(|tags| names(tags, resource.revision)) {
+    if ask.has_seen(resource.revision) {
         return tagged(empty(StatusCode::NOT_MODIFIED), resource.revision);
     }
     let shown = fields.show(convert::resource::wire(&resource, ask.profile));
     tagged(json(StatusCode::OK, &shown)?, resource.revision)
+}
+
+async fn follow(ask: &Ask, query: &Query, fields: Fields, mut list: WatchList<'_>) -> Answer {
+    let after = ask.resume_after(query)?;
+    list.after = after;
+    let started = ask.server.control.resources.watch(&ask.caller, list)?;
+    let profile = ask.profile;
+    let show =
+        move |resource: &Stored<Resource>| fields.show(convert::resource::wire(resource, profile));
+    watch(ask, started, after, Box::new(show)).await
 }
 
 pub(super) async fn create(ask: &Ask, scope: Scope) -> Answer {
@@ -105,7 +89,7 @@ pub(super) async fn create(ask: &Ask, scope: Scope) -> Answer {
             .map_err(Fault::fields)?;
     let creation = Creation {
         kind,
-        cluster: ask.cluster.as_deref(),
+        cluster: ask.cluster(),
         name: new.name,
         spec: new.spec,
         labels: new.labels,
@@ -138,7 +122,7 @@ pub(super) async fn patch(ask: &Ask, scope: Scope) -> Answer {
     };
     let patch = convert::resource::patch(ask.object()?, strategy)?;
     let write =
-        Write { dry_run: query.flag("dry_run"), if_match: if_match(ask)?, idempotency: None };
+        Write { dry_run: query.flag("dry_run"), if_match: ask.if_match()?, idempotency: None };
     let dry_run = write.dry_run;
     let patched = ask.server.control.resources.patch(&ask.caller, target, &patch, write).await?;
     single(ask, StatusCode::OK, &patched, dry_run)
@@ -149,7 +133,7 @@ pub(super) async fn delete(ask: &Ask, scope: Scope) -> Answer {
     ask.server.control.resources.get(&ask.caller, target)?;
     let query = ask.query()?;
     let write =
-        Write { dry_run: query.flag("dry_run"), if_match: if_match(ask)?, idempotency: None };
+        Write { dry_run: query.flag("dry_run"), if_match: ask.if_match()?, idempotency: None };
     let dry_run = write.dry_run;
     let deleted = ask.server.control.resources.delete(&ask.caller, target, write).await?;
     single(ask, StatusCode::ACCEPTED, &deleted, dry_run)
@@ -179,48 +163,6 @@ fn single(ask: &Ask, status: StatusCode, resource: &Stored<Resource>, dry_run: b
         response.headers_mut().insert(DRY_RUN, HeaderValue::from_static("true"));
     }
     Ok(response)
-}
-
-fn tagged(mut response: Response<Body>, revision: Revision) -> Answer {
-    let tag = HeaderValue::from_str(&format!("\"{revision}\"")).ok();
-    response.headers_mut().extend(tag.map(|tag| (ETAG, tag)));
-    Ok(response)
-}
-
-async fn watch(ask: &Ask, query: &Query, fields: Fields, mut list: WatchList<'_>) -> Answer {
-    list.after = resume_after(ask, query)?;
-    let after = list.after;
-    let mut watch = ask.server.control.resources.watch(&ask.caller, list)?;
-    // Now, while the answer can still be 410.
-    watch.check().await?;
-    if ask.parts.method == Method::HEAD {
-        return Ok(stream::head());
-    }
-    let (profile, uri) = (ask.profile, ask.parts.uri.path().to_owned());
-    let show =
-        move |resource: &Stored<Resource>| fields.show(convert::resource::wire(resource, profile));
-    Ok(stream::events(
-        &ask.server,
-        watch,
-        after,
-        Box::new(show),
-        stream::Origin { path: uri, request_id: ask.caller.request_id.clone() },
-    ))
-}
-
-/// Where a watch goes on: what a browser sends by itself, or what the URL says.
-fn resume_after(ask: &Ask, query: &Query) -> Result<Option<Revision>, Fault> {
-    let Some(header) = ask.header("last-event-id") else {
-        return Ok(query.number("resource_version").map(Revision));
-    };
-    match header.to_str().ok().and_then(|text| text.parse().ok()) {
-        Some(revision) => Ok(Some(Revision(revision))),
-        None => Err(Fault::field(FieldError::new(
-            "Last-Event-ID",
-            Constraint::Format,
-            "Last-Event-ID must be a revision, as in the id of an event",
-        ))),
-    }
 }
 
 fn filter(ask: &Ask, kind: Kind, query: &Query) -> Result<Filter, Fault> {
@@ -295,57 +237,16 @@ fn order(query: &Query) -> Result<Order, Fault> {
     Order::parse(&text).map_err(refuse)
 }
 
+/// What makes a repeated create find the first one's result.
 fn idempotency(ask: &Ask) -> Result<Option<Idempotency>, Fault> {
-    let Some(key) = ask.header("idempotency-key") else { return Ok(None) };
-    let bytes = key.as_bytes();
-    let good = (1..=255).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
-    let Some(key) = key.to_str().ok().filter(|_| good) else {
-        return Err(Fault::field(FieldError::new(
-            "Idempotency-Key",
-            Constraint::Pattern,
-            "Idempotency-Key must be 1 to 255 visible ASCII characters",
-        )));
-    };
+    let Some(key) = ask.idempotency_key()? else { return Ok(None) };
     let mut digest = Sha256::new();
     // The length keeps path and body apart.
     let path = ask.parts.uri.path();
     digest.update(format!("POST {} {path}\n", path.len()));
     digest.update(&ask.body);
     let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Some(Idempotency { key: key.to_owned(), digest }))
-}
-
-/// The revision in `If-Match`; `*` asks for nothing but existence.
-fn if_match(ask: &Ask) -> Result<Option<Revision>, Fault> {
-    let Some(tag) = ask.header("if-match") else { return Ok(None) };
-    if tag == "*" {
-        return Ok(None);
-    }
-    match tag.to_str().ok().and_then(revision) {
-        Some(revision) => Ok(Some(revision)),
-        None => Err(Fault::field(FieldError::new(
-            "If-Match",
-            Constraint::Format,
-            "If-Match must be one ETag as it was sent, such as \"42\", or *",
-        ))),
-    }
-}
-
-fn revision(tag: &str) -> Option<Revision> {
-    let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok().map(Revision)
-}
-
-/// Whether `If-None-Match` names the revision; a weak tag is as good here.
-fn names(tags: &HeaderValue, current: Revision) -> bool {
-    tags.to_str().is_ok_and(|tags| {
-        tags.split(',').map(str::trim).any(|tag| {
-            tag == "*" || revision(tag.strip_prefix("W/").unwrap_or(tag)) == Some(current)
-        })
-    })
+    Ok(Some(Idempotency { key, digest }))
 }
 
 #[cfg(test)]

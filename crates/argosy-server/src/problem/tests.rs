@@ -73,3 +73,43 @@ fn what_the_store_says_about_itself_stays_inside() {
     assert_eq!(problem.status, 500);
     assert!(!serde_json::to_string(&problem).unwrap().contains("secret"));
 }
+
+#[test]
+fn what_is_not_there_in_the_node_plane_says_what_to_do() {
+    let register = error::NODE_NOT_FOUND.hint;
+    check(
+        Error::NodeNotFound("gpu-9".into()),
+        404,
+        json!({ "error": "Node not found", "detail": "Node 'gpu-9' not found", "node_id": "gpu-9",
+                "id": "gpu-9", "code": "HYPERFLEET-NTF-002", "hint": register }),
+    );
+    check(
+        Error::CommandNotFound("7".into()),
+        404,
+        json!({ "error": "Command not found", "id": "7", "node_id": null }),
+    );
+    check(Error::PolicyNotFound("hot".into()), 404, json!({ "detail": "Policy 'hot' not found" }));
+    check(Error::TooMany("32 wait".into()), 429, json!({ "code": "HYPERFLEET-LMT-004" }));
+    let busy = Fault::new(&error::TOO_MANY, "later").respond("/x", "id", Timestamp::UNIX_EPOCH);
+    assert_eq!(busy.headers()[RETRY_AFTER], "1");
+}
+
+#[test]
+fn j14_no_sentence_can_move_the_cursor_or_turn_the_line() {
+    let odd = "a\u{1b}[31mb\nc\u{202e}d\u{7f}e";
+    let rows = [
+        Fault::from(Error::NodeNotFound(odd.into())),
+        Fault::field(FieldError::new(odd, Constraint::Enum, odd)),
+        Fault::forbidden(odd),
+    ];
+    for fault in rows {
+        let problem = fault.problem("/x", "id", Timestamp::UNIX_EPOCH);
+        let Problem { detail, error, message, errors, .. } = problem;
+        let fields = errors.into_iter().flat_map(|error| [error.field, error.message]);
+        for sentence in [detail, error].into_iter().chain(message).chain(fields) {
+            assert!(!sentence.contains(is_odd), "{sentence:?}");
+        }
+    }
+    let plain = Fault::new(&error::BAD_REQUEST, odd).problem("/x", "id", Timestamp::UNIX_EPOCH);
+    assert_eq!(plain.detail, "a\\u{1b}[31mb\\nc\\u{202e}d\\u{7f}e");
+}

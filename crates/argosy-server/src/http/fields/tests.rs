@@ -10,7 +10,11 @@ fn check(fields: &str, expected: Value) {
             { "type": "Reconciled", "status": "True" }, { "type": "Healthy", "status": "False" },
         ] },
     });
-    assert_eq!(Fields::parse([fields].into_iter()).unwrap().project(&whole), expected, "{fields}");
+    assert_eq!(
+        Fields::parse([fields].into_iter(), OF_RESOURCE).unwrap().project(&whole),
+        expected,
+        "{fields}"
+    );
 }
 
 #[test]
@@ -51,7 +55,34 @@ fn unknown_fields_are_named() {
         ("spec..x", "Unknown field 'spec..x'. "),
     ];
     for (text, start) in rows {
-        let errors = Fields::parse([text].into_iter()).unwrap_err();
+        let errors = Fields::parse([text].into_iter(), OF_RESOURCE).unwrap_err();
         assert!(errors[0].message.starts_with(start), "{}", errors[0].message);
+    }
+}
+
+/// Every member that the reference shows can be asked for, and nothing else.
+#[test]
+fn the_members_are_those_of_the_wire() {
+    let document = argosy_api::openapi::document();
+    let schemas = &document["components"]["schemas"];
+    for (name, members) in [("Resource", OF_RESOURCE), ("Node", OF_NODE)] {
+        let properties = schemas[name]["properties"].as_object().unwrap();
+        let mut listed: Vec<&str> = members.iter().map(|(member, _)| *member).collect();
+        listed.sort_unstable();
+        assert_eq!(listed, properties.keys().collect::<Vec<_>>(), "{name}");
+        for (member, below) in members.iter().filter(|(_, below)| !below.contains(&"*")) {
+            let property = &properties[*member];
+            let reference = [property, &property["items"]].map(|p| p["$ref"].as_str());
+            let inner = reference.into_iter().flatten().next().map(|reference| {
+                &schemas[reference.trim_start_matches("#/components/schemas/")]["properties"]
+            });
+            let Some(inner) = inner.and_then(Value::as_object) else {
+                assert!(below.is_empty(), "{name}.{member}");
+                continue;
+            };
+            let mut here: Vec<&str> = below.iter().copied().filter(|b| !b.contains('.')).collect();
+            here.sort_unstable();
+            assert_eq!(here, inner.keys().collect::<Vec<_>>(), "{name}.{member}");
+        }
     }
 }
