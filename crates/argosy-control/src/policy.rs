@@ -5,7 +5,7 @@ mod backtest;
 mod book;
 
 use crate::node::elsewhere;
-use crate::office::{Office, allow_verb, system};
+use crate::office::{Office, allow_verb};
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Verb, teams_matter};
 use argosy_core::field::{Constraint, FieldError};
@@ -21,7 +21,6 @@ use argosy_store::view::View;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tracing::warn;
 
 pub use backtest::{Backtest, Hit};
 pub(crate) use book::PolicyBook;
@@ -37,18 +36,6 @@ pub struct Policies {
 /// than there are pools.
 pub const POLICIES_MAX: usize = 256;
 
-/// Who writes the policies of the configuration.
-const CONFIGURATION: &str = "configuration";
-
-/// What became of a policy in the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seeded {
-    /// It is stored, as it was or since now.
-    InForce,
-    /// Somebody wrote another one since, which stays.
-    Overruled,
-}
-
 impl Policies {
     /// Policies of the caller's tenant by name, the built-in default among them.
     ///
@@ -58,7 +45,7 @@ impl Policies {
         allow_verb(caller, Verb::Read)?;
         let mut found: Vec<_> = self.office.store.read(|view| of_tenant(view, &caller.tenant));
         if !found.iter().any(|policy| policy.value.name.as_str() == DEFAULT_POLICY) {
-            found.push(builtin(&caller.tenant)?);
+            found.push(self.unwritten(&caller.tenant)?);
             found.sort_by(|a, b| a.value.name.cmp(&b.value.name));
         }
         Ok(found)
@@ -73,7 +60,7 @@ impl Policies {
         let found = self.office.store.read(|view| view.policy(&caller.tenant, name).cloned());
         match found {
             Some(found) => Ok(found),
-            None if name == DEFAULT_POLICY => builtin(&caller.tenant),
+            None if name == DEFAULT_POLICY => self.unwritten(&caller.tenant),
             None => Err(Error::PolicyNotFound(name.to_owned())),
         }
     }
@@ -110,37 +97,24 @@ impl Policies {
         self.allow_write(caller)?;
         let name = checked(name, &spec)?;
         let decide = |view: &View, now: Timestamp| {
-            let (txn, policy, revision) = written(view, caller, &name, &spec, if_revision, now)?;
+            let Written { policy, txn, revision } =
+                written(view, caller, &name, &spec, if_revision, now)?;
             Ok((txn.filter(|_| !dry_run), (policy, revision)))
         };
         let (committed, (policy, known)) = self.office.decide(decide).await?;
         Ok(Stored { value: policy, revision: known.unwrap_or(committed) })
     }
 
-    /// Writes a policy of the configuration, unless somebody wrote another one since: a start must not
-    /// take back what people decided.
+    /// Makes a policy the one that is there when nobody wrote one, for every tenant, in place of the
+    /// built-in one. It is not stored: what the configuration says holds for as long as it says so.
     ///
     /// # Errors
-    /// As for `put`.
-    pub async fn seed(&self, tenant: &str, name: &str, spec: PolicySpec) -> Result<Seeded, Error> {
-        let name = checked(name, &spec)?;
-        let caller = Caller { tenant: tenant.to_owned(), ..system(CONFIGURATION) };
-        let decide = |view: &View, now: Timestamp| {
-            let stored = view.policy(tenant, name.as_str());
-            let theirs = stored.filter(|stored| {
-                stored.value.updated.by != CONFIGURATION && stored.value.spec != spec
-            });
-            if theirs.is_some() {
-                return Ok((None, Seeded::Overruled));
-            }
-            let (txn, ..) = written(view, &caller, &name, &spec, None, now)?;
-            Ok((txn, Seeded::InForce))
-        };
-        let (_, seeded) = self.office.decide(decide).await?;
-        if seeded == Seeded::Overruled {
-            warn!(policy = %name, "the policy was changed since the configuration wrote it; it stays as it is");
-        }
-        Ok(seeded)
+    /// `Invalid`, as for `put` under the name `default`.
+    pub fn seed(&self, spec: PolicySpec) -> Result<(), Error> {
+        checked(DEFAULT_POLICY, &spec)?;
+        let compiled = compiled(DEFAULT_POLICY, &spec)?;
+        self.book.begin_with(spec, compiled);
+        Ok(())
     }
 
     /// Removes a policy; of the default, what the operator made of it.
@@ -153,8 +127,7 @@ impl Policies {
             let Some(stored) = view.policy(&caller.tenant, name) else {
                 return Err(match name {
                     DEFAULT_POLICY => Error::Precondition(
-                        "the default policy is the built-in one: there is nothing to remove"
-                            .to_owned(),
+                        "nobody wrote the default policy: there is nothing to remove".to_owned(),
                     ),
                     other => Error::PolicyNotFound(other.to_owned()),
                 });
@@ -214,6 +187,20 @@ impl Policies {
         backtest::run(&self.office, &self.book, caller, (&policy, spec), since).await
     }
 
+    /// The default that nobody wrote.
+    fn unwritten(&self, tenant: &str) -> Result<Stored<Policy>, Error> {
+        let stamp = Stamp { at: Timestamp::UNIX_EPOCH, by: "argosy".to_owned() };
+        let value = Policy {
+            name: Name::parse(DEFAULT_POLICY).map_err(|error| Error::Invalid(vec![error]))?,
+            tenant: tenant.to_owned(),
+            version: 0,
+            spec: self.book.beginning(),
+            created: stamp.clone(),
+            updated: stamp,
+        };
+        Ok(Stored { value: Arc::new(value), revision: Revision(0) })
+    }
+
     /// Policies are the whole tenant's, so where teams have walls between them one team may not change
     /// what the others' nodes are judged by.
     fn allow_write(&self, caller: &Caller) -> Result<(), Error> {
@@ -229,8 +216,15 @@ impl Policies {
 /// What a policy is called that is only tried.
 const TRIED: &str = "tried";
 
-/// The policy as it will be, and what writes it: nothing if it is so already. The revision is that of
-/// what stays.
+/// A policy as it will be.
+struct Written {
+    policy: Arc<Policy>,
+    /// What writes it; nothing if it is so already.
+    txn: Option<Txn>,
+    /// The revision of what stays.
+    revision: Option<Revision>,
+}
+
 fn written(
     view: &View,
     caller: &Caller,
@@ -238,7 +232,7 @@ fn written(
     spec: &PolicySpec,
     if_revision: Option<Revision>,
     now: Timestamp,
-) -> Result<(Option<Txn>, Arc<Policy>, Option<Revision>), Error> {
+) -> Result<Written, Error> {
     let stored = view.policy(&caller.tenant, name.as_str());
     let current = stored.map_or(Revision(0), |stored| stored.revision);
     if let Some(expected) = if_revision.filter(|expected| *expected != current) {
@@ -263,7 +257,8 @@ fn written(
     let mut txn = Txn::at(now);
     let policy = match stored {
         Some(stored) if stored.value.spec == *spec => {
-            return Ok((None, stored.value.clone(), Some(stored.revision)));
+            let (policy, revision) = (stored.value.clone(), Some(stored.revision));
+            return Ok(Written { policy, txn: None, revision });
         }
         Some(stored) => {
             let after = Arc::new(Policy {
@@ -291,7 +286,7 @@ fn written(
             after
         }
     };
-    Ok((Some(txn), policy, None))
+    Ok(Written { policy, txn: Some(txn), revision: None })
 }
 
 /// The name, if it is one, and if a policy can say that under it.
@@ -322,20 +317,6 @@ fn field_error(error: &RuleError) -> FieldError {
 
 fn of_tenant(view: &View, tenant: &str) -> Vec<Stored<Policy>> {
     view.policies().filter(|policy| policy.value.tenant == tenant).cloned().collect()
-}
-
-/// The policy that is there when nobody wrote one.
-fn builtin(tenant: &str) -> Result<Stored<Policy>, Error> {
-    let stamp = Stamp { at: Timestamp::UNIX_EPOCH, by: "argosy".to_owned() };
-    let value = Policy {
-        name: Name::parse(DEFAULT_POLICY).map_err(|error| Error::Invalid(vec![error]))?,
-        tenant: tenant.to_owned(),
-        version: 0,
-        spec: HealthPolicy::default_spec(),
-        created: stamp.clone(),
-        updated: stamp,
-    };
-    Ok(Stored { value: Arc::new(value), revision: Revision(0) })
 }
 
 /// A node nothing is known of.

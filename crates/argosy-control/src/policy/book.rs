@@ -2,12 +2,12 @@
 
 use crate::Stored;
 use argosy_core::node::Node;
-use argosy_core::policy::{DEFAULT_POLICY, Policy};
+use argosy_core::policy::{DEFAULT_POLICY, Policy, PolicySpec};
 use argosy_policy::{HealthPolicy, RuleError};
 use argosy_store::Revision;
 use argosy_store::view::View;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard};
 use tokio::sync::Semaphore;
 use tracing::error;
 
@@ -16,6 +16,8 @@ use tracing::error;
 /// Documents say what is in force and this only saves time: it may be lost, and one in another process
 /// may be behind for as long as that process's view is.
 pub(crate) struct PolicyBook {
+    /// What is in force where nobody wrote anything.
+    beginning: RwLock<(PolicySpec, Arc<HealthPolicy>)>,
     compiled: RwLock<HashMap<String, Page>>,
     /// One after the other: a run over all history keeps a core busy.
     pub(super) backtests: Semaphore,
@@ -38,7 +40,8 @@ static BUILTIN: LazyLock<Arc<HealthPolicy>> = LazyLock::new(|| {
 
 impl Default for PolicyBook {
     fn default() -> Self {
-        Self { compiled: RwLock::default(), backtests: Semaphore::new(1) }
+        let beginning = RwLock::new((HealthPolicy::default_spec(), BUILTIN.clone()));
+        Self { beginning, compiled: RwLock::default(), backtests: Semaphore::new(1) }
     }
 }
 
@@ -57,7 +60,22 @@ impl PolicyBook {
         of_pool
             .and_then(|policy| self.compiled(view, policy))
             .or_else(|| default().and_then(|policy| self.compiled(view, policy)))
-            .unwrap_or_else(|| BUILTIN.clone())
+            .unwrap_or_else(|| self.read_beginning().1.clone())
+    }
+
+    /// Puts a policy in the place of the built-in one.
+    pub(super) fn begin_with(&self, spec: PolicySpec, policy: Arc<HealthPolicy>) {
+        let mut beginning = self.beginning.write().unwrap_or_else(PoisonError::into_inner);
+        *beginning = (spec, policy);
+    }
+
+    /// What is in force where nobody wrote anything.
+    pub(super) fn beginning(&self) -> PolicySpec {
+        self.read_beginning().0.clone()
+    }
+
+    fn read_beginning(&self) -> RwLockReadGuard<'_, (PolicySpec, Arc<HealthPolicy>)> {
+        self.beginning.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why a document does not compile; `None` if it does, or if nobody asked for it yet.

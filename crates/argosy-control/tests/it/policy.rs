@@ -1,7 +1,7 @@
 //! Policies from the hand that writes them to the nodes they judge, and back over history.
 
 use crate::world::{World, admin, of_team, of_tenant, user, with_adapters};
-use argosy_control::policy::{Backtest, Hit, Seeded};
+use argosy_control::policy::{Backtest, Hit};
 use argosy_control::{Error, Revision, Settings, Stored};
 use argosy_core::access::{Authorization, Caller, Role};
 use argosy_core::health::{Event, EventType, HealthReport, HealthState, Metric, Severity, System};
@@ -494,22 +494,25 @@ async fn backtests_take_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_configuration_writes_a_policy_until_somebody_else_does() {
+async fn the_configuration_says_what_is_there_when_nobody_wrote_anything() {
     let world = World::with(quiet()).await;
+    register(&world, "a", None, ["1", "2"]).await;
     let policies = &world.control.policies;
-    let seed = async |spec| policies.seed("acme", "default", spec).await.unwrap();
-    let version = || policies.get(&user(), "default").unwrap().value.version;
-    assert_eq!(seed(spec(&[], WARN)).await, Seeded::InForce);
-    assert_eq!(seed(spec(&[], WARN)).await, Seeded::InForce);
-    assert_eq!(version(), 1, "a restart writes nothing");
-    assert_eq!(seed(spec(&[], CONDEMN)).await, Seeded::InForce);
-    assert_eq!(version(), 2);
-    put(&world, "default", spec(&[], WARN)).await.unwrap();
-    assert_eq!(seed(spec(&[], CONDEMN)).await, Seeded::Overruled);
-    assert_eq!(version(), 3);
-    // As somebody else wanted it, it is in force, whoever wrote it.
-    assert_eq!(seed(spec(&[], WARN)).await, Seeded::InForce);
-    assert_eq!(version(), 3);
-    let bad = policies.seed("acme", "default", spec(&[], &["a: 1 -> degraded"])).await;
-    assert!(matches!(bad, Err(Error::Invalid(_))));
+    let head = world.store.read(|view| view.revision());
+    policies.seed(spec(&[], WARN)).unwrap();
+    let rule = || policies.explain(&user(), Some("a"), None, &xid(79, 0)).unwrap().rule;
+    for caller in [user(), of_tenant("globex")] {
+        let shown = policies.get(&caller, "default").unwrap();
+        assert_eq!((shown.value.version, shown.value.spec.rules.len()), (0, 1));
+    }
+    assert_eq!(rule(), "warn");
+    assert_eq!(world.store.read(|view| view.revision()), head, "nothing was written");
+    put(&world, "default", spec(&[], CONDEMN)).await.unwrap();
+    assert_eq!(rule(), "condemn");
+    policies.delete(&admin(), "default").await.unwrap();
+    assert_eq!(rule(), "warn");
+    for bad in [spec(&[], &["a: 1 -> degraded"]), spec(&["h100"], WARN)] {
+        assert!(matches!(policies.seed(bad), Err(Error::Invalid(_))));
+    }
+    assert_eq!(rule(), "warn", "the old one stays");
 }
