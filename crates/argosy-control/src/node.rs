@@ -247,9 +247,9 @@ impl Nodes {
             return node.liveness != Liveness::Unreachable;
         };
         let (settings, pool) = (&self.office.settings.nodes, node.pool.as_deref());
-        let on_stream = pulse.is_some_and(|pulse| pulse.attached());
-        let calls_every = settings.heartbeat_every(pool, false, nodes);
-        let (_, unreachable_after) = limits(settings.of(pool), calls_every, on_stream);
+        let on_stream = pulse.is_some_and(|pulse| pulse.on_stream());
+        let every = settings.heartbeat_every(pool, on_stream, nodes);
+        let (_, unreachable_after) = limits(settings.of(pool), every);
         quiet < unreachable_after
     }
 

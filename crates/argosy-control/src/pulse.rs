@@ -140,6 +140,8 @@ pub struct Pulse {
     /// The number of the newest health report that was taken in, stored or not.
     report_sequence: AtomicU64,
     quota: Mutex<Quota>,
+    /// Whether it was last heard on a stream.
+    on_stream: AtomicBool,
     latest: Mutex<Latest>,
     wake: Notify,
 }
@@ -222,6 +224,25 @@ impl PulseBoard {
         self.find(node).map_or_else(Live::default, |pulse| pulse.live())
     }
 
+    /// The nodes that were heard within a time before a moment, how long before it, and whether on a
+    /// stream.
+    pub(crate) fn heard_within(
+        &self,
+        time: Duration,
+        monotonic: Duration,
+    ) -> Vec<(NodeId, Duration, bool)> {
+        let mut all = Vec::new();
+        for shard in self.shards.iter() {
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let heard = shard.iter().filter_map(|(node, pulse)| {
+                let ago = pulse.quiet_for(monotonic).filter(|ago| *ago <= time)?;
+                Some((node.clone(), ago, pulse.on_stream()))
+            });
+            all.extend(heard);
+        }
+        all
+    }
+
     fn shard(&self, node: &str) -> Option<&Shard> {
         let mut hasher = DefaultHasher::new();
         node.hash(&mut hasher);
@@ -264,6 +285,23 @@ impl Pulse {
     pub fn touch(&self, at: Moment) {
         self.heard_ms.fetch_max(stamp(at.monotonic), Ordering::Relaxed);
         self.heard_us.store(at.wall.as_microsecond(), Ordering::Relaxed);
+        if !self.attached() {
+            self.on_stream.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Another process heard the node.
+    pub(crate) fn heard_elsewhere(&self, at: Moment, on_stream: bool) {
+        let heard = stamp(at.monotonic);
+        if self.heard_ms.fetch_max(heard, Ordering::Relaxed) < heard {
+            self.heard_us.fetch_max(at.wall.as_microsecond(), Ordering::Relaxed);
+            self.on_stream.store(on_stream, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was last heard on a stream. It may have broken since: that is when it matters.
+    pub fn on_stream(&self) -> bool {
+        self.on_stream.load(Ordering::Relaxed)
     }
 
     /// Whether measurements may be kept now. Says yes once for each time they may.
@@ -367,6 +405,7 @@ impl Pulse {
     /// The node opened a stream; it holds it open until what is returned is dropped.
     pub fn attach(self: &Arc<Self>) -> Attached {
         self.streams.fetch_add(1, Ordering::Relaxed);
+        self.on_stream.store(true, Ordering::Relaxed);
         Attached(self.clone())
     }
 

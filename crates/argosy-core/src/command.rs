@@ -572,6 +572,13 @@ pub fn orphaned(command: &Command, now: Timestamp) -> Option<(Command, Entry)> {
     Some((command, entry))
 }
 
+/// What becomes of our own command that may not be carried out any more; `None` if the node has it
+/// already: then it is too late.
+pub fn withdrawn(node: &Node, command: &Command, why: &str, now: Timestamp) -> Option<Moved> {
+    let ours = command.automatic && command.state == CommandState::Pending;
+    ours.then(|| end(node, command, Outcome::Cancelled, why.to_owned(), None, now))
+}
+
 /// Our own cordon, not fetched yet, of a node that nothing speaks against any more: it would act on
 /// what was, not on what is.
 fn moot(node: &Node, command: &Command) -> bool {

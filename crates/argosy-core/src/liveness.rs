@@ -115,20 +115,12 @@ pub struct Heard {
 
 /// How long a node may be silent: before it is `Suspect`, and before it is `Unreachable`.
 ///
-/// A node on a stream is heard every few seconds. One that calls us is heard as often as it was told
-/// to call, so that it gets two and three of its intervals, if those are longer.
-pub fn limits(
-    settings: &PoolSettings,
-    calls_every: SignedDuration,
-    on_stream: bool,
-) -> (SignedDuration, SignedDuration) {
-    let PoolSettings { suspect_after, unreachable_after, .. } = *settings;
-    if on_stream {
-        return (suspect_after, unreachable_after);
-    }
-    let times = |count: i32| calls_every.checked_mul(count).unwrap_or(SignedDuration::MAX);
+/// As the settings say, but never less than two and three of the intervals at which it was told to be
+/// heard: those of nodes that call us are longer than those on a stream, and in a large fleet all are.
+pub fn limits(settings: &PoolSettings, every: SignedDuration) -> (SignedDuration, SignedDuration) {
+    let times = |count: i32| every.checked_mul(count).unwrap_or(SignedDuration::MAX);
     let late = times(2).saturating_add(SignedDuration::from_secs(5));
-    (suspect_after.max(late), unreachable_after.max(times(3)))
+    (settings.suspect_after.max(late), settings.unreachable_after.max(times(3)))
 }
 
 /// How many times as long as it should the amnesty may last because nodes are still coming back.

@@ -487,7 +487,8 @@ pub struct FlagNote {
 pub struct Held {
     /// What would have been done: `cordon`.
     pub action: String,
-    /// Which guard held it: `budget`, `rate`, `breaker`, `pause`, `amnesty`, `isolation`.
+    /// Which guard held it: `budget`, `rate`, `breaker`, `pause`, `amnesty`, `isolation`, `policy` (a
+    /// rule failed), or `hold-down` (it must stay well for a while).
     pub guard: String,
     /// A sentence with the numbers.
     pub reason: String,

@@ -9,10 +9,12 @@
 mod tally;
 
 use crate::breaker::{Breaker, Pause, later, passed};
-use crate::health::{Health, HealthState};
+use crate::command::cut;
+use crate::health::{Health, HealthState, POLICY_ERROR, decisive};
 use crate::liveness::Excuse;
 use crate::node::settings::{NodeSettings, PoolSettings, Remedy};
-use crate::node::{Duty, Flaps, Held, Liveness, Node, NodeId};
+use crate::node::{Duty, Held, Liveness, Node, NodeId};
+use crate::why::says;
 use jiff::{SignedDuration, Timestamp};
 use std::fmt;
 use tally::Tallies;
@@ -103,6 +105,18 @@ impl ActionKind {
     }
 }
 
+impl ActionKind {
+    /// What is decided, to be said of the node: `decided to cordon it`.
+    pub const fn decision(self) -> &'static str {
+        match self {
+            ActionKind::Withdraw => "not cordon",
+            ActionKind::Uncordon => "uncordon",
+            ActionKind::EnforceCordon | ActionKind::Cordon => "cordon",
+            ActionKind::Drain => "drain",
+        }
+    }
+}
+
 impl fmt::Display for ActionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -155,19 +169,14 @@ pub fn plan(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Plan 
     plan
 }
 
-/// How often a node relapsed, once it is taken out of service again.
-///
-/// A node that stayed well for as long as the longest hold begins anew.
-pub fn relapsed(node: &Node, settings: &PoolSettings, now: Timestamp) -> Flaps {
-    let recovered_at = node.flaps.recovered_at;
-    let lately = recovered_at.is_some_and(|at| !passed(at, settings.recover_after_max, now));
-    let count = if lately { node.flaps.count.saturating_add(1) } else { 0 };
-    Flaps { count, recovered_at, hold_until: None }
+/// When a node that is well again goes back into service, if it stays well.
+pub fn back_at(node: &Node, settings: &PoolSettings) -> Timestamp {
+    later(well_since(node), hold_down(node, settings))
 }
 
-/// How often a node relapsed, once it is put back into service.
-pub fn recovered(node: &Node, now: Timestamp) -> Flaps {
-    Flaps { recovered_at: Some(now), hold_until: None, ..node.flaps.clone() }
+fn well_since(node: &Node) -> Timestamp {
+    let since = || node.health.since.max(node.liveness_since);
+    node.flaps.recovered_at.unwrap_or_else(since)
 }
 
 /// How long a node must be well before it is put back into service.
@@ -192,9 +201,6 @@ enum Bad {
     /// Nobody can say how it is: a rule failed. It is never acted on.
     Untold,
 }
-
-/// The reason of a health that cannot be told because a rule failed.
-const POLICY_ERROR: &str = "PolicyError";
 
 fn judge(of: &Subject<'_>, excuse: Option<Excuse>, settings: &PoolSettings) -> Bad {
     let Subject { node, heard, unreachable_for, .. } = of;
@@ -309,8 +315,7 @@ impl<'a> Planner<'a> {
 
     /// A node that we took out of service is well again.
     fn recover(&mut self, node: &Node, settings: &PoolSettings) {
-        let well_since = node.health.since.max(node.liveness_since);
-        let wait = hold_down(node, settings);
+        let (well_since, wait) = (well_since(node), hold_down(node, settings));
         if let Some(pause) = self.pause(node) {
             return self.hold(node, "uncordon", "pause", || paused(pause));
         }
@@ -408,13 +413,13 @@ fn paused(pause: &Pause) -> String {
 
 /// Why a node is taken out of service.
 fn because(of: &Subject<'_>) -> String {
-    let Health { reason, message, .. } = &of.node.health;
-    let sick = of.node.health.state == HealthState::Unhealthy && of.heard;
-    match of.unreachable_for {
-        _ if sick && message.is_empty() => reason.clone(),
-        _ if sick => format!("{reason}: {message}"),
-        time => format!("unreachable for {} s", time.unwrap_or_default().as_secs()),
+    let Health { state, reason, message, .. } = &of.node.health;
+    if *state == HealthState::Unhealthy && of.heard {
+        let said = || format!("{reason}: {message}");
+        // A finding may say as much as a reason may, and then some.
+        return cut(&decisive(&of.node.findings).map_or_else(said, says));
     }
+    format!("unreachable for {} s", of.unreachable_for.unwrap_or_default().as_secs())
 }
 
 #[cfg(test)]

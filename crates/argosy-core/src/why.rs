@@ -6,6 +6,8 @@
 mod chain;
 mod sentence;
 
+pub(crate) use sentence::says;
+
 use crate::command::Command;
 use crate::ledger::Entry;
 use crate::node::Node;

@@ -1,7 +1,7 @@
 //! What must hold of a plan, counted anew: the planner's own sums are not asked.
 
 use crate::breaker::{Area, Breaker, Scope, passed};
-use crate::health::HealthState;
+use crate::health::{HealthState, POLICY_ERROR};
 use crate::node::settings::{Budget, NodeSettings};
 use crate::node::{Duty, Liveness, Node, NodeId};
 use crate::remedy::{Action, ActionKind, Fleet, Plan, Subject, allowed};
@@ -72,7 +72,7 @@ fn started(
         ActionKind::Withdraw => true,
         ActionKind::Uncordon => !node.is_bad() && of.heard,
         ActionKind::Cordon | ActionKind::EnforceCordon | ActionKind::Drain => {
-            (sick && of.heard) || (lost && node.health.reason != "PolicyError")
+            (sick && of.heard) || (lost && node.health.reason != POLICY_ERROR)
         }
     };
     (!evidence).then(|| "I3: there is no current evidence for it".to_owned())

@@ -1,10 +1,11 @@
-use super::{Action, ActionKind, Fleet, Plan, Subject, plan, recovered, relapsed};
+use super::{Action, ActionKind, Fleet, Plan, Subject, plan};
 use crate::breaker::{Breaker, Closed, HalfOpen, Pause, Scope};
+use crate::command::REASON_LEN_MAX;
 use crate::fixture::{at, command_id, hold, node, seconds};
-use crate::health::HealthState;
+use crate::health::{Ends, Finding, HealthState, MESSAGE_LEN_MAX, Severity};
 use crate::invariant::{self, Change};
 use crate::liveness::Excuse;
-use crate::node::settings::{Budget, NodeSettings, PoolSettings, Remedy};
+use crate::node::settings::{Budget, NodeSettings, Remedy};
 use crate::node::{Duty, Held, Liveness, Node};
 use jiff::{SignedDuration, Timestamp};
 
@@ -71,7 +72,7 @@ fn machine(name: &str, traits: &str) -> Machine {
                 node.health.state = HealthState::Unknown;
                 node.health.reason = "PolicyError".to_owned();
             }
-            "well-" => node.health.since = at(-ago),
+            "well-" => node.flaps.recovered_at = Some(at(-ago)),
             "warm" => node.joined_at = at(-60),
             "sent-" => machine.cordon_pending = Some(at(-ago)),
             "ours-" => node.duty = Duty::Cordoned(hold("argosy", true, -ago)),
@@ -301,14 +302,6 @@ fn d4_who_relapses_waits_twice_as_long() {
     // Not for ever.
     check("a:ours-90,well-14400,flaps31 n*9", "uncordon a");
     check("a:ours-90,well-14400,flaps4000000000 n*9", "uncordon a");
-
-    let settings = PoolSettings::default();
-    let first = relapsed(&node("a"), &settings, at(0));
-    assert_eq!(first.count, 0, "the first time is no relapse");
-    let back = Node { flaps: recovered(&node("a"), at(60)), ..node("a") };
-    assert_eq!(relapsed(&back, &settings, at(90)).count, 1);
-    assert_eq!(relapsed(&back, &settings, at(60 + 4 * 3600 - 1)).count, 1);
-    assert_eq!(relapsed(&back, &settings, at(60 + 4 * 3600)).count, 0);
 }
 
 #[test]
@@ -509,4 +502,29 @@ fn settings_can_let_everything_through() {
     assert_eq!((plan.actions.len(), plan.holds.len(), plan.breakers.len()), (1000, 0, 0));
     let plan = all.plan(&machines("s*1000:sick-1,warm"));
     assert_eq!((plan.actions.len(), plan.holds.len(), plan.breakers.len()), (1000, 0, 0));
+}
+
+#[test]
+fn the_reason_is_the_finding_that_decided() {
+    let mut sick = machines("a:sick-1 n*9");
+    sick[0].node.findings = vec![Finding {
+        key: "xid/79/GPU-1".to_owned(),
+        severity: Some(Severity::Unhealthy),
+        rule: "fatal-xid".to_owned(),
+        policy: "default".to_owned(),
+        policy_version: 3,
+        message: "GPU has fallen off the bus".to_owned(),
+        evidence: String::new(),
+        gpu: "GPU-1".to_owned(),
+        first: at(-1),
+        last: at(-1),
+        count: 1,
+        ends: Ends::AtReboot,
+    }];
+    let plan = Around::default().plan(&sick);
+    let reason =
+        "rule fatal-xid of policy default version 3 found: GPU has fallen off the bus (GPU-1)";
+    assert_eq!(plan.actions[0].reason, reason);
+    sick[0].node.findings[0].message = "x".repeat(MESSAGE_LEN_MAX);
+    assert_eq!(Around::default().plan(&sick).actions[0].reason.len(), REASON_LEN_MAX);
 }

@@ -73,7 +73,7 @@ fn cause(node: &Node, now: Timestamp) -> String {
 }
 
 /// `rule fatal-xid of policy default version 3 found: GPU has fallen off the bus (GPU-1b2c)`.
-pub(super) fn says(finding: &Finding) -> String {
+pub(crate) fn says(finding: &Finding) -> String {
     let Finding { rule, policy, policy_version, message, gpu, .. } = finding;
     let place = if gpu.is_empty() { String::new() } else { format!(" ({gpu})") };
     match finding.severity {
@@ -114,6 +114,9 @@ fn held(node: &Node, now: Timestamp) -> String {
         "pause" => "automatic action is paused",
         "amnesty" => "nodes are still coming back after our own start",
         "isolation" => "so much of the fleet is silent that the silence may be ours",
+        "policy" => "a rule of its policy failed",
+        // When it goes back is said already.
+        "hold-down" => return String::new(),
         other => other,
     };
     format!("; it would be {done}, but {why} since {}: {reason}", ago(*since, now))

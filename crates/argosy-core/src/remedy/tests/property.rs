@@ -8,7 +8,7 @@ use crate::invariant::{self, Change};
 use crate::liveness::Excuse;
 use crate::node::settings::{BreakerSettings, Budget, NodeSettings, Remedy};
 use crate::node::{Duty, Liveness};
-use crate::remedy::{Action, ActionKind, Plan, allowed, plan, recovered, relapsed};
+use crate::remedy::{Action, ActionKind, Plan, allowed, plan};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,11 +155,13 @@ impl World {
 
     fn health(&mut self, index: usize, state: HealthState, reason: &str) {
         let now = self.now();
-        let health = &mut self.machines[index].node.health;
-        if health.state != state {
-            health.state = state;
-            health.since = now;
-            reason.clone_into(&mut health.reason);
+        let node = &mut self.machines[index].node;
+        if node.health.state != state {
+            let before = node.clone();
+            node.health.state = state;
+            node.health.since = now;
+            reason.clone_into(&mut node.health.reason);
+            node.turned(&before, now);
         }
     }
 
@@ -168,8 +170,10 @@ impl World {
         let machine = &mut self.machines[index];
         machine.heard = liveness == Liveness::Fresh || machine.heard;
         if machine.node.liveness != liveness {
+            let before = machine.node.clone();
             machine.node.liveness = liveness;
             machine.node.liveness_since = now;
+            machine.node.turned(&before, now);
             machine.unreachable_for = (liveness == Liveness::Unreachable).then_some(0);
         }
     }
@@ -201,9 +205,7 @@ impl World {
                 ActionKind::EnforceCordon => self.cordoned(index),
                 ActionKind::Withdraw => self.machines[index].cordon_pending = None,
                 ActionKind::Uncordon => {
-                    let node = &mut self.machines[index].node;
-                    node.flaps = recovered(node, now);
-                    node.duty = Duty::Active;
+                    self.machines[index].node.duty = Duty::Active;
                 }
                 ActionKind::Drain => {
                     let (hold, deadline) = (hold("argosy", true, self.now), at(self.now + 3600));
@@ -211,11 +213,7 @@ impl World {
                     self.machines[index].node.duty =
                         Duty::Draining { hold, command, deadline, done: false };
                 }
-                ActionKind::Cordon => {
-                    let machine = &mut self.machines[index];
-                    machine.cordon_pending = Some(now);
-                    machine.node.flaps = relapsed(&machine.node, &self.settings.defaults, now);
-                }
+                ActionKind::Cordon => self.machines[index].cordon_pending = Some(now),
             }
         }
         for (node, held) in &plan.holds {
