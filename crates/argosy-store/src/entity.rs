@@ -4,6 +4,7 @@ use crate::engine::{Error, Key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::name::Name;
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
@@ -143,6 +144,23 @@ pub fn pause_key(tenant: &str, pool: Option<&str>) -> String {
     format!("{tenant}/{}", pool.unwrap_or_default())
 }
 
+impl Entity for Outlook {
+    const KIND: &'static str = "outlook";
+
+    fn key_id(&self) -> String {
+        // There is one fleet, so there is one.
+        "fleet".to_owned()
+    }
+}
+
+impl Entity for Heard {
+    const KIND: &'static str = "heard";
+
+    fn key_id(&self) -> String {
+        self.process.clone()
+    }
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -155,6 +173,8 @@ pub(crate) enum Decoded {
     Policy(Arc<Policy>),
     Breaker(Arc<Breaker>),
     Pause(Arc<Pause>),
+    Outlook(Arc<Outlook>),
+    Heard(Arc<Heard>),
     /// Removed.
     Gone,
 }
@@ -185,7 +205,19 @@ macro_rules! keep {
     };
 }
 
-keep!(Resource, Tombstone, NameClaim, IdempotencyKey, Node, Command, Policy, Breaker, Pause);
+keep!(
+    Resource,
+    Tombstone,
+    NameClaim,
+    IdempotencyKey,
+    Node,
+    Command,
+    Policy,
+    Breaker,
+    Pause,
+    Outlook,
+    Heard
+);
 
 #[derive(Serialize)]
 struct Written<'a, T> {

@@ -448,7 +448,9 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             Decoded::NameClaim(_)
             | Decoded::IdempotencyKey(_)
             | Decoded::Breaker(_)
-            | Decoded::Pause(_) => {}
+            | Decoded::Pause(_)
+            | Decoded::Outlook(_)
+            | Decoded::Heard(_) => {}
             Decoded::Resource(value) => event.resources.push(ResourceChange {
                 id: value.id,
                 before: None,

@@ -8,6 +8,7 @@ use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, pause_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::node::{Gpu, Node, NodeId};
 use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
@@ -123,6 +124,8 @@ pub struct View {
     policies: BTreeMap<String, Stored<Policy>>,
     breakers: BTreeMap<String, Stored<Breaker>>,
     pauses: BTreeMap<String, Stored<Pause>>,
+    outlook: Option<Stored<Outlook>>,
+    heard: BTreeMap<String, Stored<Heard>>,
 }
 
 impl View {
@@ -198,6 +201,16 @@ impl View {
     /// One pause.
     pub fn pause(&self, tenant: &str, pool: Option<&str>) -> Option<&Stored<Pause>> {
         self.pauses.get(&pause_key(tenant, pool))
+    }
+
+    /// Why nothing is done about silence, if anything keeps us.
+    pub fn outlook(&self) -> Option<&Stored<Outlook>> {
+        self.outlook.as_ref()
+    }
+
+    /// Whom processes heard that do not listen for the whole fleet.
+    pub fn heard(&self) -> impl ExactSizeIterator<Item = &Stored<Heard>> {
+        self.heard.values()
     }
 
     /// The last commit this view has seen.
@@ -353,6 +366,14 @@ impl View {
                 self.pauses.insert(id(), Stored { value, revision });
                 None
             }
+            Decoded::Outlook(value) => {
+                self.outlook = Some(Stored { value, revision });
+                None
+            }
+            Decoded::Heard(value) => {
+                self.heard.insert(id(), Stored { value, revision });
+                None
+            }
             Decoded::Tombstone(value) => {
                 self.tombstones_by_name.insert(claim_of(&value).key_id(), value.id);
                 self.tombstones.insert(value.id, Stored { value, revision });
@@ -390,6 +411,10 @@ impl View {
             }
             Pause::KIND => {
                 self.pauses.remove(&key.id);
+            }
+            Outlook::KIND => self.outlook = None,
+            Heard::KIND => {
+                self.heard.remove(&key.id);
             }
             Resource::KIND => {
                 let id = ResourceId::parse(&key.id)?;
