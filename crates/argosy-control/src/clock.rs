@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 #[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
@@ -18,6 +19,8 @@ pub enum Clock {
         epoch: Timestamp,
         /// Where tokio's timer was.
         origin: tokio::time::Instant,
+        /// By how many seconds somebody has set the clock since.
+        set_by_s: &'static AtomicI64,
     },
 }
 
@@ -26,7 +29,8 @@ impl Clock {
     pub fn simulated(epoch: Timestamp) -> Self {
         #[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
         let origin = tokio::time::Instant::now();
-        Self::Simulated { epoch, origin }
+        // One number a simulation, for as long as its clock is handed around: that is to the end.
+        Self::Simulated { epoch, origin, set_by_s: Box::leak(Box::default()) }
     }
 
     /// The time, cut to microseconds: every store keeps that much.
@@ -34,10 +38,11 @@ impl Clock {
         let now = match self {
             #[expect(clippy::disallowed_methods, reason = "the clock is where time comes from")]
             Clock::System => Timestamp::now(),
-            Clock::Simulated { epoch, origin } => {
+            Clock::Simulated { epoch, origin, set_by_s } => {
                 let passed =
                     SignedDuration::try_from(origin.elapsed()).unwrap_or(SignedDuration::MAX);
-                epoch.saturating_add(passed).unwrap_or(Timestamp::MAX)
+                let set_by = SignedDuration::from_secs(set_by_s.load(Ordering::Relaxed));
+                epoch.saturating_add(passed.saturating_add(set_by)).unwrap_or(Timestamp::MAX)
             }
         };
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
@@ -49,6 +54,14 @@ impl Clock {
         match self {
             Clock::System => ORIGIN.elapsed(),
             Clock::Simulated { origin, .. } => origin.elapsed(),
+        }
+    }
+
+    /// Sets a simulated clock forward or back, as people and time servers do. The monotonic clock does
+    /// not notice, and nobody who waits does. The machine's clock is not ours to set.
+    pub fn set_by(&self, time: SignedDuration) {
+        if let Clock::Simulated { set_by_s, .. } = self {
+            set_by_s.fetch_add(time.as_secs(), Ordering::Relaxed);
         }
     }
 

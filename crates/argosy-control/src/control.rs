@@ -152,6 +152,10 @@ impl Control {
             let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
             tasks.start("external", loops::external::run(o, schedulers.into(), b, h));
         }
+        let lookout = Arc::new(loops::liveness::Lookout::new(None));
+        let (o, p, l, b) = (office.clone(), board.clone(), lookout.clone(), beats.clone());
+        tasks.start("liveness", loops::liveness::run(o, p, l, b, holder.to_owned()));
+        tasks.start("remedy", loops::remedy::run(office.clone(), board, lookout, beats.clone()));
         let commands = Commands::new(nodes.clone());
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };

@@ -2,7 +2,9 @@
 
 pub(crate) mod command;
 pub(crate) mod external;
+pub(crate) mod liveness;
 pub(crate) mod notes;
+pub(crate) mod remedy;
 pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;

@@ -70,4 +70,6 @@ pub struct Stats {
     pub impersonations: Counter,
     /// Things to write down later that found the queue full.
     pub notes_lost: Counter,
+    /// Actions about nodes that nobody asked for.
+    pub remedies: Counter,
 }

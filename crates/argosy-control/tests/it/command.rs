@@ -11,7 +11,7 @@ use argosy_core::health::{Health, HealthState};
 use argosy_core::id::CommandId;
 use argosy_core::label::Labels;
 use argosy_core::ledger::Entry;
-use argosy_core::node::settings::{NodeSettings, PoolSettings};
+use argosy_core::node::settings::{NodeSettings, PoolSettings, Remedy};
 use argosy_core::node::{
     Duty, External, Flag, Flaps, Liveness, Machine, Node, NodeId, NodeStatus, Place, Registration,
 };
@@ -29,8 +29,11 @@ pub(crate) fn seconds(count: i64) -> SignedDuration {
     SignedDuration::from_secs(count)
 }
 
+/// Nobody reconciles anything, and nobody acts on nodes that no agent speaks for.
 pub(crate) fn quiet() -> Settings {
-    with_adapters(&[])
+    let mut settings = with_adapters(&[]);
+    settings.nodes.defaults.remedy = Remedy::Observe;
+    settings
 }
 
 /// A healthy node of acme's.

@@ -22,6 +22,8 @@ pub(crate) struct Rig {
     pub(crate) lose_answer: AtomicBool,
     /// Nothing is written.
     refusing: AtomicBool,
+    /// The process is stopped right after the next batch is written.
+    pub(crate) freeze_next: AtomicBool,
     /// The feed cannot be read.
     pub(crate) deaf: AtomicBool,
     /// What became of commits since somebody asked.
@@ -37,6 +39,7 @@ impl Rig {
             accepted: AtomicU64::new(0),
             lose_answer: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
+            freeze_next: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             outcomes: Mutex::default(),
             tamper: Mutex::default(),
@@ -82,6 +85,9 @@ impl Engine for Rig {
         let accepted = outcomes.iter().filter(|o| matches!(o, Outcome::Committed(_))).count();
         self.accepted.fetch_add(accepted as u64, Ordering::SeqCst);
         self.outcomes.lock().unwrap().extend(outcomes.iter().cloned());
+        if self.freeze_next.swap(false, Ordering::SeqCst) {
+            self.freeze(true);
+        }
         if self.lose_answer.swap(false, Ordering::SeqCst) {
             return Err(Error::Unavailable("the connection broke".to_owned()));
         }

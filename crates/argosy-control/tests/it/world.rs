@@ -129,10 +129,15 @@ impl World {
 
     /// The process dies, and a new one starts.
     pub(crate) async fn restart(self, settings: Settings) -> World {
+        // Aborted tasks end when they are next looked at.
+        self.restart_after(settings, SignedDuration::from_millis(1)).await
+    }
+
+    /// The process dies, and after a while a new one starts.
+    pub(crate) async fn restart_after(self, settings: Settings, time: SignedDuration) -> World {
         let (memory, outside) = (self.memory.clone(), self.outside.clone());
         drop(self);
-        // Aborted tasks end when they are next looked at.
-        pass(outside.clock, SignedDuration::from_millis(1)).await;
+        pass(outside.clock, time).await;
         World::start(settings, memory, outside, "two").await
     }
 
