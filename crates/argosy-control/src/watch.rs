@@ -109,9 +109,10 @@ impl<T: Watched> WatchEvent<T> {
 /// back does not ask for what is no longer retained.
 const BOOKMARK_EVERY: u64 = 1000;
 
-/// How many items of the list that a watch begins with are looked at before the view is let go. More
-/// would keep commits waiting, and memory, a thousand times if a thousand watchers are slow.
-const LISTED_MAX: usize = 512;
+/// How many items of the list that a watch begins with are read at a time. More would keep commits
+/// waiting, and memory, a thousand times if a thousand watchers are slow; fewer would look for the place
+/// to go on more often than at items.
+const LISTED_MAX: usize = 128;
 
 /// A running watch.
 pub struct Watch<T: Watched = Resource> {

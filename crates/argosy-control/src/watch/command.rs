@@ -17,8 +17,8 @@ pub struct WatchCommands {
     pub command: Option<CommandId>,
     /// Only those of this node.
     pub node: Option<String>,
-    /// Only those that have not ended.
-    pub open_only: bool,
+    /// Only those in this state, by its word; `open` means not ended.
+    pub state: Option<String>,
     /// Go on after this revision; without it, begin with what is there.
     pub after: Option<Revision>,
 }
@@ -97,10 +97,10 @@ impl Watched for Command {
     }
 
     fn shows(&self, scope: &CommandScope, view: &View) -> bool {
-        let WatchCommands { command, node, open_only, .. } = &scope.list;
+        let WatchCommands { command, node, state, .. } = &scope.list;
         command.is_none_or(|only| only == self.id)
             && node.as_ref().is_none_or(|node| *node == self.node.as_str())
-            && !(*open_only && self.state.is_done())
+            && state.as_ref().is_none_or(|state| is_in(&self.state, state))
             && scope.office.shows_command(view, &scope.caller, self)
     }
 
@@ -111,7 +111,7 @@ impl Watched for Command {
     fn was_shown(scope: &CommandScope, view: &View, change: &DocumentChange<Command>) -> WasShown {
         let CommandScope { list, caller, office } = scope;
         match &change.after {
-            // It is out of sight because it ended, or because it is not asked for at all.
+            // It is out of sight because of its state, or because it is not asked for at all.
             Some(after) => {
                 let asked_for = list.command.is_none_or(|only| only == after.value.id)
                     && list.node.as_ref().is_none_or(|node| *node == after.value.node.as_str());
@@ -125,4 +125,9 @@ impl Watched for Command {
             },
         }
     }
+}
+
+/// Whether a command is in the state of this word.
+fn is_in(state: &CommandState, word: &str) -> bool {
+    if word == "open" { !state.is_done() } else { state.word() == word }
 }

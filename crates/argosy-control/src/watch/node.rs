@@ -39,15 +39,8 @@ impl Nodes {
         let (office, store) = (self.office.clone(), self.office.store.clone());
         let changes = store.subscribe();
         store.read(|view| {
-            let visible =
-                |found: &&Stored<Node>| office.shows(view, caller, (&*found.value).into());
-            let only = match watch.node {
-                Some(id) => match view.node(id).filter(visible) {
-                    Some(found) => Some(found.value.id.clone()),
-                    None => return Err(Error::NodeNotFound(id.to_owned())),
-                },
-                None => None,
-            };
+            let only = watch.node.map(|id| self.find(view, caller, id)).transpose()?;
+            let only = only.map(|found| found.value.id.clone());
             let (filter, caller) = (watch.filter, caller.clone());
             let scope = NodeScope { only, filter, caller, office: office.clone() };
             Ok(Watch::start(scope, store.clone(), view, watch.after, changes))

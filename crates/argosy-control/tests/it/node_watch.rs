@@ -8,6 +8,7 @@ use argosy_core::command::Command;
 use argosy_core::node::Node;
 use argosy_core::search::Filter;
 use argosy_store::Txn;
+use argosy_store::engine::Retention;
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -204,7 +205,8 @@ async fn commands_can_be_watched_to_their_end() {
     let lists = [
         WatchCommands { command: Some(id), ..WatchCommands::default() },
         WatchCommands { node: Some("a".to_owned()), ..WatchCommands::default() },
-        WatchCommands { open_only: true, ..WatchCommands::default() },
+        WatchCommands { state: Some("open".to_owned()), ..WatchCommands::default() },
+        WatchCommands { state: Some("completed".to_owned()), ..WatchCommands::default() },
         WatchCommands { node: Some("b".to_owned()), ..WatchCommands::default() },
     ];
     let mut watches: Vec<_> = lists.into_iter().map(|list| only(list).unwrap()).collect();
@@ -217,7 +219,8 @@ async fn commands_can_be_watched_to_their_end() {
     };
     issue(1, &we, done.clone()).await;
     issue(2, "two", done).await;
-    let told = ["+pending = ~completed", "+pending = ~completed", "+pending = -", "="];
+    let told =
+        ["+pending = ~completed", "+pending = ~completed", "+pending = -", "= +completed", "="];
     for (watch, told) in watches.iter_mut().zip(told) {
         let events = drain(watch).await.unwrap();
         assert_eq!(events.iter().map(word).collect::<Vec<_>>().join(" "), told);
@@ -229,6 +232,30 @@ async fn commands_can_be_watched_to_their_end() {
         let outcome = only(list).map(drop);
         assert!(matches!(outcome, Err(Error::CommandNotFound(_) | Error::NodeNotFound(_))));
     }
+}
+
+/// A thousand who do not read: each holds a piece of the list, however long it is. When they come back
+/// they go on without a gap; once what they need is gone, they are told so, with the place they were.
+#[tokio::test(start_paused = true)]
+async fn o3_a_thousand_slow_watchers_go_on_or_are_cut_with_their_place() {
+    let (world, we) = (quiet().await, ours());
+    let id = |index: usize| format!("n-{index:04}");
+    put(&world, (0..1000).map(|index| node(&id(index), &we, "tin")).collect()).await;
+    let mut watches: Vec<_> = (0..1000).map(|_| open(&world, &user(), all())).collect();
+    let began = world.store.read(|view| view.revision());
+    for step in 0..1500 {
+        put(&world, vec![reported(&id(step % 1000), &we, "tin")]).await;
+    }
+    let mut slow = watches.pop().unwrap();
+    let told = words(&mut slow).await;
+    assert_eq!(told.matches('+').count(), 128, "the piece it had; the rest changed since");
+    assert_eq!(told.matches('~').count(), 1500, "and every change");
+    world.store.trim(&Retention { changes_kept: 1200, streams: Vec::new() }).await.unwrap();
+    for watch in &mut watches {
+        let cut = drain(watch).await;
+        assert!(matches!(cut, Err(Error::Gone { asked, .. }) if asked == began), "{cut:?}");
+    }
+    assert_eq!(words(&mut slow).await, "", "who kept up is not disturbed");
 }
 
 /// What a watcher knows when it believes every event.

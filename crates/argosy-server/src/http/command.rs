@@ -50,7 +50,7 @@ pub(super) async fn list(ask: &Ask) -> Answer {
     let state = query.text("state").map(str::to_owned);
     let open_only = state.as_deref() == Some("open");
     if query.flag("watch") {
-        let list = WatchCommands { node, open_only, ..WatchCommands::default() };
+        let list = WatchCommands { node, state, ..WatchCommands::default() };
         return follow(ask, &query, list).await;
     }
     let page = Page::of(&query);

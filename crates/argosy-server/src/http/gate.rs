@@ -1,17 +1,20 @@
 //! The narrow door for reads that look at the whole fleet.
 //!
 //! Two hundred dashboards that list everything each second must not keep one heartbeat waiting: such
-//! reads take at most half of the cores, a few more wait, and the rest are told to come back. What was
-//! made less than a second ago and is still true is given again.
+//! reads take at most half of the cores, a few more wait, and the rest are told to come back. Those who
+//! ask for the same wait for one another and share what is made.
+//!
+//! What a newcomer gets wrong: a page is never given to somebody who may have written since it was read.
+//! Either nothing was written since, or it was read after the request came.
 
 use crate::problem::Fault;
 use argosy_api::error;
 use argosy_control::Revision;
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 
 /// How many may wait for their turn. A turn is milliseconds, so a longer queue means that more is asked
 /// than can be answered, and who waits at its end has given up before it gets there.
@@ -34,13 +37,24 @@ pub(super) struct Gate {
 struct Pages {
     by_key: HashMap<String, Made>,
     bytes: usize,
+    /// Pages that are being made, or waited for.
+    asked: HashMap<String, Arc<tokio::sync::Mutex<()>>>,
 }
 
-/// A page, and when it was true.
+/// A page, and when it was read.
 pub(super) struct Made {
     pub(super) revision: Revision,
+    /// On the monotonic clock, before it was read.
     pub(super) at: Duration,
     pub(super) body: Bytes,
+}
+
+/// The turn of one among those who ask for the same, or its place in the queue.
+pub(super) struct Turn<'a> {
+    gate: &'a Gate,
+    key: String,
+    asked: Arc<tokio::sync::Mutex<()>>,
+    held: Option<OwnedMutexGuard<()>>,
 }
 
 impl Gate {
@@ -69,19 +83,36 @@ impl Gate {
         self.at_work.acquire().await.map_err(|_| too_many())
     }
 
-    /// A page that was just made, if it is still true.
-    pub(super) fn page(&self, key: &str, revision: Revision, now: Duration) -> Option<Bytes> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until nobody makes the same page; who comes next waits in turn.
+    pub(super) async fn turn(&self, key: &str) -> Turn<'_> {
+        let asked = self.pages().asked.entry(key.to_owned()).or_default().clone();
+        // Before it waits, so that it is forgotten if it gives up.
+        let mut turn = Turn { gate: self, key: key.to_owned(), asked, held: None };
+        turn.held = Some(turn.asked.clone().lock_owned().await);
+        turn
+    }
+
+    /// A page that was made already, for somebody who asked then: one that is still true, or that was
+    /// read since.
+    pub(super) fn page(
+        &self,
+        key: &str,
+        asked_at: Duration,
+        revision: Revision,
+        now: Duration,
+    ) -> Option<Bytes> {
+        let pages = self.pages();
         let made = pages.by_key.get(key)?;
-        let current = made.revision == revision && now.saturating_sub(made.at) < AGE_MAX;
-        current.then(|| made.body.clone())
+        let fresh = now.saturating_sub(made.at) < AGE_MAX;
+        let true_still = made.revision == revision || asked_at <= made.at;
+        (fresh && true_still).then(|| made.body.clone())
     }
 
     /// Keeps a page for who asks for the same next.
     pub(super) fn keep(&self, key: String, made: Made) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.pages();
         let now = made.at;
-        let Pages { by_key, bytes } = &mut *pages;
+        let Pages { by_key, bytes, .. } = &mut *pages;
         by_key.retain(|known, old| {
             let kept = *known != key && now.saturating_sub(old.at) < AGE_MAX;
             *bytes -= if kept { 0 } else { old.body.len() };
@@ -90,6 +121,21 @@ impl Gate {
         if *bytes + made.body.len() <= KEPT_BYTES_MAX {
             *bytes += made.body.len();
             by_key.insert(key, made);
+        }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        let mut pages = self.gate.pages();
+        // The table's own, and this one.
+        if Arc::strong_count(&self.asked) <= 2 {
+            pages.asked.remove(&self.key);
         }
     }
 }

@@ -74,22 +74,22 @@ pub(super) fn whole<W>(item: W) -> Shown<W> {
 }
 
 /// The answer to a list that looks at a lot: only a few are made at once, each on a thread where it keeps
-/// no node waiting, and one that was just made is given to all who ask for the same.
+/// no node waiting, and those who ask for the same share it.
 pub(super) async fn heavy<I: Serialize>(
     ask: &Ask,
     make: impl FnOnce() -> Result<Listed<I>, Fault> + Send + 'static,
 ) -> Answer {
     let (gate, control) = (&ask.gate, &ask.server.control);
-    let key = ask.page_key();
-    let current = || gate.page(&key, control.revision(), control.clock.monotonic());
-    if let Some(body) = current() {
+    let (key, asked_at) = (ask.page_key(), control.clock.monotonic());
+    let made = || gate.page(&key, asked_at, control.revision(), control.clock.monotonic());
+    if let Some(body) = made() {
+        return Ok(json_bytes(body));
+    }
+    let _turn = gate.turn(&key).await;
+    if let Some(body) = made() {
         return Ok(json_bytes(body));
     }
     let _at_work = gate.enter().await?;
-    // Somebody before us may have asked for the same.
-    if let Some(body) = current() {
-        return Ok(json_bytes(body));
-    }
     let made_at = control.clock.monotonic();
     let write = move || -> Result<(Revision, Bytes), Fault> {
         let listed = make()?;

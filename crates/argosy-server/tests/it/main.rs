@@ -16,4 +16,10 @@ mod watch;
 mod client;
 
 #[cfg(test)]
+mod node;
+
+#[cfg(test)]
+mod overload;
+
+#[cfg(test)]
 mod rpc;

@@ -1,35 +1,86 @@
 //! Walks over the whole route table: what is in it is served, and to nobody else.
 
-use crate::world::{Answer, World};
-use argosy_api::route::{Access, Operation, ROUTES, Route, Scope};
+use crate::world::{Answer, NODES, World};
+use argosy_api::route::{Access, BASE, OWN, Operation, ROUTES, Route, Scope};
 use serde_json::json;
 
-/// Calls a route on a new cluster with a new node pool, so that no call disturbs another.
+/// Calls a route on something new, so that no call disturbs another.
 async fn call(world: &World, who: &str, route: &Route, count: usize) -> Answer {
-    let cluster = world.cluster(&format!("cluster-{count}")).await;
-    let pool = world.pool(&cluster, "workers").await;
-    if matches!(route.operation, Operation::ForceDelete(_)) {
-        let path = format!("{}/{cluster}", crate::world::CLUSTERS);
-        assert_eq!(world.send("admin", &format!("DELETE {path}"), &[], "").await.status, 202);
-    }
-    let path = route.path.replace("{cluster_id}", &cluster).replace("{nodepool_id}", &pool);
+    let path = if route.path.starts_with(OWN) {
+        fleet_path(world, route, count).await
+    } else {
+        let cluster = world.cluster(&format!("cluster-{count}")).await;
+        let pool = world.pool(&cluster, "workers").await;
+        if matches!(route.operation, Operation::ForceDelete(_)) {
+            let path = format!("{}/{cluster}", crate::world::CLUSTERS);
+            assert_eq!(world.send("admin", &format!("DELETE {path}"), &[], "").await.status, 202);
+        }
+        route.path.replace("{cluster_id}", &cluster).replace("{nodepool_id}", &pool)
+    };
     let condition = |kind: &str| json!({ "type": kind, "status": "True" });
+    let rule =
+        json!({ "name": "r", "condition": "event.event_type == 'xid'", "result": "degraded" });
+    let policy = json!({ "rules": [rule], "pools": [format!("pool-{count}")] });
     let body = match route.body.map(|body| body.schema) {
         Some("ClusterCreate" | "NodePoolCreate") => {
             json!({ "name": format!("new-{count}"), "spec": {}, "labels": { "team": "alpha" } })
         }
         Some("ResourcePatch") => json!({ "labels": { "color": "red" } }),
-        Some("ForceDelete") => json!({ "reason": "a walk" }),
+        Some("ForceDelete" | "SafetyReason") => json!({ "reason": "a walk" }),
         Some("StatusReport") => json!({
             "adapter": "validation",
             "observed_generation": 1,
             "conditions": (["Available", "Applied", "Health"].map(condition)),
         }),
+        Some("CommandCreate") => json!({ "type": "CORDON", "reason": "a walk" }),
+        Some("PolicyPut") => policy,
+        Some("ExplainRequest") => json!({ "event": { "event_type": "xid" } }),
+        Some("BacktestRequest") => json!({ "policy": policy }),
         Some(other) => panic!("{other} has no example here"),
         None => json!(null),
     };
     let body = if body.is_null() { String::new() } else { body.to_string() };
     world.send(who, &format!("{} {path}", route.method), &[], body).await
+}
+
+/// The path of a route of the node plane, about something new that it can be asked of.
+async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
+    let (node, policy, pool) =
+        (format!("node-{count}"), format!("policy-{count}"), format!("pool-{count}"));
+    let mut command = String::new();
+    if route.path.contains("{node_id}") || route.path.contains("{command_id}") {
+        world.node(&node).await;
+        let told = match route.operation {
+            Operation::DeleteNode => Some("TERMINATE"),
+            Operation::GetCommand => Some("CORDON"),
+            _ => None,
+        };
+        if let Some(kind) = told {
+            let body = json!({ "type": kind, "reason": "a walk" });
+            let issued = world.json(&format!("POST {NODES}/{node}/commands"), body).await;
+            command = issued.body["id"].as_str().unwrap().to_owned();
+        }
+    }
+    if route.path.contains("{policy}") && route.operation != Operation::PutPolicy {
+        let rule = json!({ "name": "r", "condition": "true", "result": "degraded" });
+        let body = json!({ "rules": [rule], "pools": [pool] });
+        let made = world.json(&format!("PUT {OWN}/policies/{policy}"), body).await;
+        assert_eq!(made.status, 200, "{}", made.text);
+    }
+    let required = if route.query().any(|known| known.required) { "?reason=walk" } else { "" };
+    let path = route
+        .path
+        .replace("{node_id}", &node)
+        .replace("{command_id}", &command)
+        .replace("{policy}", &policy)
+        .replace("{pool}", &pool)
+        .replace("{scope}", "fleet");
+    format!("{path}{required}")
+}
+
+/// What concerns every team of the tenant: where teams have walls between them, only administrators may.
+fn concerns_all_teams(route: &Route) -> bool {
+    matches!(route.operation, Operation::PutPolicy | Operation::DeletePolicy)
 }
 
 #[tokio::test]
@@ -60,6 +111,7 @@ async fn every_route_refuses_whom_it_must() {
         let allowed: &[&str] = match route.access {
             Access::Public => &callers,
             Access::Read => &["viewer", "operator", "admin", "adapter"],
+            Access::Write if concerns_all_teams(route) => &["admin"],
             Access::Write => &["operator", "admin"],
             Access::Report => &["admin", "adapter"],
             Access::Force | Access::Administer => &["admin"],
@@ -86,14 +138,31 @@ async fn every_route_refuses_whom_it_must() {
 #[tokio::test]
 async fn another_tenant_cannot_tell_that_anything_exists() {
     let world = World::new().await;
-    for (count, route) in ROUTES.iter().enumerate().filter(|(_, route)| route.path.contains('{')) {
+    // Each tenant has pools, and names for policies, of its own; a breaker may be everybody's.
+    let own = |route: &&Route| {
+        matches!(
+            route.operation,
+            Operation::PutPolicy | Operation::Pause | Operation::Resume | Operation::CloseBreaker
+        )
+    };
+    let named = ROUTES.iter().filter(|route| route.path.contains('{') && !own(route));
+    for (count, route) in named.enumerate() {
         let answer = call(&world, "stranger", route, count).await;
         assert_eq!(answer.status, 404, "{} {}: {}", route.method, route.path, answer.text);
-        assert_eq!(answer.body["code"], "HYPERFLEET-NTF-001");
+        let node = route.path.contains("{node_id}");
+        let code = if node { "HYPERFLEET-NTF-002" } else { "HYPERFLEET-NTF-001" };
+        assert_eq!(answer.body["code"], code, "{}", route.path);
     }
-    for path in ["/api/hyperfleet/v1/clusters", "/api/hyperfleet/v1/nodepools"] {
+    let lists = ["/api/hyperfleet/v1/clusters", "/api/hyperfleet/v1/nodepools"].map(str::to_owned);
+    for path in
+        lists.into_iter().chain(["nodes", "commands", "findings"].map(|l| format!("{OWN}/{l}")))
+    {
         let answer = world.send("stranger", &format!("GET {path}"), &[], "").await;
-        assert_eq!((&answer.body["total"], &answer.body["items"]), (&json!(0), &json!([])));
+        assert_eq!(
+            (&answer.body["total"], &answer.body["items"]),
+            (&json!(0), &json!([])),
+            "{path}"
+        );
     }
 }
 
@@ -101,7 +170,9 @@ async fn another_tenant_cannot_tell_that_anything_exists() {
 async fn another_team_is_told_that_it_may_not() {
     let world = World::new().await;
     let routes = ROUTES.iter().filter(|route| {
-        route.path.contains('{') && matches!(route.access, Access::Read | Access::Write)
+        route.path.starts_with(BASE)
+            && route.path.contains('{')
+            && matches!(route.access, Access::Read | Access::Write)
     });
     for (count, route) in routes.enumerate() {
         let answer = call(&world, "rival", route, count).await;

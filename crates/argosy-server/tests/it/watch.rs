@@ -1,15 +1,18 @@
 //! Watches: what they tell, and that nothing is missed between two of them.
 
-use crate::world::{CLUSTERS, World};
+use crate::world::{CLUSTERS, NODES, World, admin};
+use argosy_control::node::Heartbeat;
+use argosy_control::pulse::Via;
+use argosy_core::health::HealthState;
 use axum::body::Body;
 use axum::http::Response;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-struct Stream(Response<Body>);
+pub(crate) struct Stream(Response<Body>);
 
 impl Stream {
-    async fn open(world: &World, query: &str, headers: &[(&str, &str)]) -> Self {
+    pub(crate) async fn open(world: &World, query: &str, headers: &[(&str, &str)]) -> Self {
         let response = world.open("admin", &format!("GET {query}"), headers, "").await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -19,13 +22,13 @@ impl Stream {
         stream
     }
 
-    async fn chunk(&mut self) -> Option<String> {
+    pub(crate) async fn chunk(&mut self) -> Option<String> {
         let frame = self.0.body_mut().frame().await?.unwrap();
         Some(String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap())
     }
 
     /// The next event: its name, its id if it has one, its data.
-    async fn next(&mut self) -> Option<(String, Option<u64>, Value)> {
+    pub(crate) async fn next(&mut self) -> Option<(String, Option<u64>, Value)> {
         let chunk = self.chunk().await?;
         let field = |name: &str| {
             let prefix = format!("{name}: ");
@@ -39,9 +42,11 @@ impl Stream {
     }
 
     /// The next event in a line: `ADDED here`.
-    async fn line(&mut self) -> String {
+    pub(crate) async fn line(&mut self) -> String {
         let (name, _, data) = self.next().await.unwrap();
-        format!("{name} {}", data["object"]["name"].as_str().unwrap_or("-"))
+        let object = &data["object"];
+        let of = object["name"].as_str().or(object["id"].as_str()).unwrap_or("-");
+        format!("{name} {of}")
     }
 }
 
@@ -160,4 +165,71 @@ async fn a_quiet_watch_shows_that_it_is_alive() {
     let mut stream = Stream::open(&world, &format!("{CLUSTERS}?watch=true"), &[]).await;
     assert_eq!(stream.line().await, "BOOKMARK -");
     assert_eq!(stream.chunk().await.as_deref(), Some(": still here\n\n"));
+}
+
+#[tokio::test]
+async fn a_watch_of_nodes_tells_what_is_decided_and_not_that_they_live() {
+    let world = World::new().await;
+    world.node("a").await;
+    let mut all = Stream::open(&world, &format!("{NODES}?watch=true"), &[]).await;
+    let sick = format!("{NODES}?watch=true&status=UNHEALTHY&fields=status");
+    let mut sick = Stream::open(&world, &sick, &[]).await;
+    assert_eq!((all.line().await, all.line().await), ("ADDED a".into(), "BOOKMARK -".into()));
+    assert_eq!(sick.line().await, "BOOKMARK -");
+    for _ in 0..100 {
+        let nodes = &world.control.nodes;
+        nodes.heartbeat(&admin(), "a", Via::Call, Heartbeat::default()).unwrap();
+    }
+    // Only the first report says something new.
+    for _ in 0..3 {
+        world.report("a", HealthState::Healthy, &[]).await;
+    }
+    world.node("b").await;
+    assert_eq!((all.line().await, all.line().await), ("MODIFIED a".into(), "ADDED b".into()));
+    world.report("a", HealthState::Unhealthy, &[]).await;
+    let (name, id, data) = all.next().await.unwrap();
+    assert_eq!((name.as_str(), &data["object"]["status"]), ("MODIFIED", &json!("UNHEALTHY")));
+    assert!(data["object"]["last_heartbeat"].is_string(), "with what is known of it now");
+    let (name, _, data) = sick.next().await.unwrap();
+    assert_eq!(
+        (name.as_str(), &data["object"]),
+        ("ADDED", &json!({ "id": "a", "status": "UNHEALTHY" }))
+    );
+    world.report("a", HealthState::Healthy, &[]).await;
+    assert_eq!(sick.line().await, "DELETED a", "it no longer matches");
+
+    // Who comes back is told what it missed, and nothing twice.
+    drop(all);
+    let header = [("last-event-id", &*id.unwrap().to_string())];
+    let mut resumed = Stream::open(&world, &format!("{NODES}?watch=true"), &header).await;
+    let (name, _, data) = resumed.next().await.unwrap();
+    assert_eq!((name.as_str(), &data["object"]["status"]), ("MODIFIED", &json!("ACTIVE")));
+    world.send("admin", &format!("DELETE {NODES}/b?force=true"), &[], "").await;
+    assert_eq!(resumed.line().await, "DELETED b");
+    let lost = world.get(&format!("{NODES}?watch=true&resource_version=999999")).await;
+    assert_eq!((lost.status.as_u16(), &lost.body["code"]), (410, &json!("HYPERFLEET-GON-001")));
+}
+
+#[tokio::test]
+async fn a_command_can_be_watched_to_its_end() {
+    let world = World::new().await;
+    world.node("a").await;
+    let post = format!("POST {NODES}/a/commands");
+    let command = world.json(&post, json!({ "type": "CORDON" })).await.body;
+    let href = command["href"].as_str().unwrap();
+    let mut one = Stream::open(&world, &format!("{href}?watch=true"), &[]).await;
+    let open = "/api/argosy/v1/commands?watch=true&state=open&node=a";
+    let mut open = Stream::open(&world, open, &[]).await;
+    for stream in [&mut one, &mut open] {
+        let (name, _, data) = stream.next().await.unwrap();
+        assert_eq!((name.as_str(), &data["object"]), ("ADDED", &command));
+        assert_eq!(stream.line().await, "BOOKMARK -");
+    }
+    let other = world.json(&post, json!({ "type": "UNCORDON" })).await.body;
+    let (name, _, data) = one.next().await.unwrap();
+    assert_eq!((name.as_str(), &data["object"]["state"]), ("MODIFIED", &json!("cancelled")));
+    let mut lines = [open.line().await, open.line().await];
+    lines.sort_unstable();
+    let id = |command: &Value| command["id"].as_str().unwrap().to_owned();
+    assert_eq!(lines, [format!("ADDED {}", id(&other)), format!("DELETED {}", id(&command))]);
 }

@@ -5,8 +5,12 @@ use argosy_control::ids::Ids;
 use argosy_control::notify::{CloudEvent, Notifier, SendError};
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Outside, Settings};
-use argosy_core::access::{Authorization, Role};
+use argosy_core::access::{Authorization, Caller, Role};
 use argosy_core::adapter::{AdapterGraph, AdapterName, AdapterSpec, Runner};
+use argosy_core::health::{
+    CheckResult, Event, EventType, HealthReport, HealthState, Metric, System,
+};
+use argosy_core::node::{Gpu, Machine, Place, Registration};
 use argosy_core::resource::Kind;
 use argosy_server::Server;
 use argosy_server::auth::{Authenticator, TokenEntry, hash_token};
@@ -28,6 +32,9 @@ use tower::ServiceExt;
 
 /// Where clusters are.
 pub(crate) const CLUSTERS: &str = "/api/hyperfleet/v1/clusters";
+
+/// Where nodes are.
+pub(crate) const NODES: &str = "/api/argosy/v1/nodes";
 
 /// A server, and what keeps it alive.
 pub(crate) struct World {
@@ -220,5 +227,75 @@ impl World {
         let answer = self.json(&format!("POST {CLUSTERS}/{cluster}/nodepools"), body).await;
         assert_eq!(answer.status, 201, "{}", answer.text);
         answer.body["uid"].as_str().unwrap().to_owned()
+    }
+
+    /// Registers a node of the pool h100 with two GPUs.
+    pub(crate) async fn node(&self, id: &str) {
+        self.node_with(id, |_| ()).await;
+    }
+
+    /// The same, changed before it is sent.
+    pub(crate) async fn node_with(&self, id: &str, change: impl FnOnce(&mut Registration)) {
+        let gpu = |index: i32| Gpu {
+            index,
+            uuid: format!("GPU-{id}-{index}"),
+            name: "NVIDIA H100".into(),
+            ..Gpu::default()
+        };
+        let mut registration = Registration {
+            node_id: id.to_owned(),
+            place: Place {
+                provider: "gcp".into(),
+                region: "us-east1".into(),
+                zone: "us-east1-b".into(),
+                instance_type: "a3-highgpu-8g".into(),
+            },
+            machine: Machine { hostname: format!("host-{id}"), ..Machine::default() },
+            gpus: vec![gpu(0), gpu(1)],
+            labels: BTreeMap::from([("rack".to_owned(), "r7".to_owned())]),
+            pool: Some("h100".to_owned()),
+        };
+        change(&mut registration);
+        self.control.nodes.register(&admin(), registration).await.unwrap();
+    }
+
+    /// A health report of a node: the word of one check, and the Xids it saw on its first GPU.
+    pub(crate) async fn report(&self, id: &str, check: HealthState, xids: &[i64]) {
+        let result = CheckResult {
+            name: "nvml".to_owned(),
+            state: check,
+            message: "said so".to_owned(),
+            details: BTreeMap::new(),
+        };
+        let event = |code: &i64| Event {
+            node_time: None,
+            gpu_index: 0,
+            gpu_uuid: format!("GPU-{id}-0"),
+            gpu_serial: String::new(),
+            system: System::Driver,
+            event_type: EventType::Xid,
+            metrics: BTreeMap::from([("xid_code".to_owned(), Metric::Int(*code))]),
+            message: String::new(),
+            raw: format!("NVRM: Xid (PCI:0000:19:00): {code}, pid=1"),
+            recovery_action: None,
+            count: 1,
+        };
+        let events = xids.iter().map(event).collect();
+        let report = HealthReport { sequence: None, results: vec![result], events };
+        self.control.nodes.report(&admin(), id, report).await.unwrap();
+    }
+}
+
+/// The administrator, past the door.
+pub(crate) fn admin() -> Caller {
+    Caller {
+        subject: "admin".to_owned(),
+        via: "token",
+        tenant: "one".to_owned(),
+        teams: Vec::new(),
+        role: Role::Admin,
+        adapter: None,
+        node: None,
+        request_id: "test".to_owned(),
     }
 }

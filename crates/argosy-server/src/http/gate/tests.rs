@@ -7,9 +7,10 @@ fn made(revision: u64, at_ms: u64, len: usize) -> Made {
     Made { revision: Revision(revision), at: Duration::from_millis(at_ms), body }
 }
 
-/// Whether a page is given again at a revision and a time.
+/// Whether a page is given to somebody who asks now, at a revision.
 fn hit(gate: &Gate, key: &str, revision: u64, at_ms: u64) -> bool {
-    gate.page(key, Revision(revision), Duration::from_millis(at_ms)).is_some()
+    let now = Duration::from_millis(at_ms);
+    gate.page(key, now, Revision(revision), now).is_some()
 }
 
 #[tokio::test]
@@ -59,4 +60,38 @@ fn pages_do_not_fill_the_memory() {
     // What is old makes room.
     gate.keep("d".to_owned(), made(8, 1500, KEPT_BYTES_MAX));
     assert!(hit(&gate, "d", 8, 1501) && !hit(&gate, "a", 8, 1501));
+}
+
+#[test]
+fn who_waited_is_given_what_was_read_meanwhile() {
+    let gate = Gate::new(2);
+    gate.keep("a".to_owned(), made(7, 1000, 10));
+    let asked = |asked_ms: u64| {
+        let asked_at = Duration::from_millis(asked_ms);
+        gate.page("a", asked_at, Revision(9), Duration::from_millis(1200)).is_some()
+    };
+    assert!(asked(900) && asked(1000), "it was read after they asked");
+    assert!(!asked(1001), "they may have written revision 9 themselves");
+}
+
+#[tokio::test]
+async fn those_who_ask_for_the_same_wait_for_one_another() {
+    let gate = Gate::new(2);
+    let first = gate.turn("a").await;
+    let mut second = Box::pin(gate.turn("a"));
+    assert!((&mut second).now_or_never().is_none());
+    assert!(gate.turn("b").now_or_never().is_some(), "others do not");
+    drop(first);
+    let second = second.now_or_never().unwrap();
+    assert_eq!(gate.pages().asked.len(), 1);
+    drop(second);
+    assert!(gate.pages().asked.is_empty(), "nothing is remembered of who asked");
+    // One that gave up while it waited is not waited for.
+    let first = gate.turn("a").await;
+    let mut gone = Box::pin(gate.turn("a"));
+    assert!((&mut gone).now_or_never().is_none());
+    drop(first);
+    drop(gone);
+    assert!(gate.pages().asked.is_empty());
+    assert!(gate.turn("a").now_or_never().is_some());
 }
