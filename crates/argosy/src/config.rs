@@ -80,6 +80,10 @@ mod nodes;
 
 pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 
+mod workload;
+
+pub(crate) use workload::{WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook};
+
 section! {
     /// The configuration of `argosy server`.
     Config {
@@ -103,12 +107,14 @@ section! {
         adapters: Adapters = Adapters::default(),
         /// Conditions that CEL rules derive from the reports.
         conditions: Conditions = Conditions::default(),
-        /// How adapters outside are told.
+        /// How adapters and workload systems outside are told.
         webhooks: Webhooks = Webhooks::default(),
         /// When adapters are run again.
         sentinel: Sentinel = Sentinel::default(),
         /// What the node plane goes by.
         nodes: Nodes = Nodes::default(),
+        /// Who runs the work on nodes.
+        workload_system: WorkloadSystem = WorkloadSystem::default(),
         /// What is forgotten, and when.
         retention: Retention = Retention::default(),
         /// Providers, regions and machine types; what is given replaces the built-in catalog.
@@ -276,7 +282,7 @@ section! {
 }
 
 section! {
-    /// How adapters outside are told.
+    /// How adapters and workload systems outside are told.
     Webhooks {
         /// Addresses that are allowed although they are not public: host names, addresses or networks.
         allow: Vec<String> = Vec::new(),

@@ -74,6 +74,11 @@ fn depth(step: &WhyStep) -> usize {
     }
 }
 
+/// `r1042`; nothing if the ledger does not reach back to it.
+fn revision(step: &WhyStep) -> String {
+    if step.revision == 0 { String::new() } else { format!("r{}", step.revision) }
+}
+
 fn tell(screen: &Screen, story: &Story, times: Times) -> String {
     let columns = screen.width.map_or(usize::MAX, usize::from);
     let mut text = String::new();
@@ -91,16 +96,16 @@ fn tell(screen: &Screen, story: &Story, times: Times) -> String {
     }
     let ages: Vec<String> = story.steps.iter().map(|step| times.age(&step.at)).collect();
     let age_width = ages.iter().map(|age| age.chars().count()).max().unwrap_or(0);
-    let revisions = story.steps.iter().map(|step| step.revision.to_string().len()).max();
+    let revisions = story.steps.iter().map(|step| revision(step).len()).max();
     let revision_width = revisions.unwrap_or(0);
     // A step that rests on something stands in from it, but never further than one more than the last.
     let mut last = 0;
     for (step, age) in story.steps.iter().zip(&ages) {
-        let stands_in = depth(step).min(last + 1);
+        let stands_in = if step.kind == "omitted" { last } else { depth(step).min(last + 1) };
         last = stands_in;
         let front = format!(
-            "{age:>age_width$}  r{:<revision_width$}  {:indent$}",
-            step.revision,
+            "{age:>age_width$}  {:<revision_width$}  {:indent$}",
+            revision(step),
             "",
             indent = 2 * stands_in
         );

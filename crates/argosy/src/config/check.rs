@@ -38,6 +38,7 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
     }
     times(config, &mut complaints);
     complaints.extend(config.nodes.complaints());
+    complaints.extend(config.workload_system.complaints());
     if complaints.is_empty()
         && let Err(error) = graph(config)
     {

@@ -3,13 +3,13 @@
 use super::{
     Adapter, Adapters, Auth, BreakerOf, BudgetOf, Claims, ConditionRule, Conditions, Config,
     FleetNodes, Issuer, Limits, Log, Nodes, Retention, Secret, Section, Sentinel, SimulatedCloud,
-    Tls, Webhooks,
+    Tls, Webhooks, WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 20] = [
+const SECTIONS: [(&str, Section); 24] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -27,6 +27,10 @@ const SECTIONS: [(&str, Section); 20] = [
     ("nodes.budget", BudgetOf::SECTION),
     ("nodes.breaker", BreakerOf::SECTION),
     ("nodes.fleet", FleetNodes::SECTION),
+    ("workload_system", WorkloadSystem::SECTION),
+    ("workload_system.webhook", WorkloadWebhook::SECTION),
+    ("workload_system.slurm", WorkloadSlurm::SECTION),
+    ("workload_system.kubernetes", WorkloadKubernetes::SECTION),
     ("retention", Retention::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
@@ -75,6 +79,9 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "nodes.budget" => serde_json::to_value(BudgetOf::default()),
         "nodes.breaker" => serde_json::to_value(BreakerOf::default()),
         "nodes.fleet" => serde_json::to_value(FleetNodes::default()),
+        "workload_system.webhook" => serde_json::to_value(WorkloadWebhook::default()),
+        "workload_system.slurm" => serde_json::to_value(WorkloadSlurm::default()),
+        "workload_system.kubernetes" => serde_json::to_value(WorkloadKubernetes::default()),
         name => return defaults.get(name).cloned().unwrap_or_default(),
     };
     entry.unwrap_or_default()
@@ -95,7 +102,9 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
         );
     }
     if path == "adapters.cluster[].secret" {
-        text.push_str("`store_password` has the same form.\n\n");
+        text.push_str(
+            "`store_password` and `workload_system.webhook.secret` have the same form.\n\n",
+        );
     }
     text.push_str("| key | form | default | |\n|---|---|---|---|\n");
     for key in section.keys {
@@ -141,9 +150,9 @@ fn form(kind: &str) -> &'static str {
         "Vec<String>" => "list of text",
         "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" => "list of sections",
         "Secret" => "reference to a secret",
-        "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel" => {
-            "word"
-        }
+        "BTreeMap<String,String>" => "names and texts",
+        "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel"
+        | "KubernetesName" => "word",
         _ => "section",
     }
 }

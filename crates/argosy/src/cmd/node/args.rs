@@ -31,7 +31,7 @@ pub(super) enum Verbs {
     Drain(Drain),
     Diagnose(Diagnose),
     Terminate(Terminate),
-    #[command(visible_alias = "rm")]
+    #[command(visible_aliases = ["rm", "forget"])]
     Delete(Delete),
     Events(Events),
     History(History),

@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::ids::Ids;
 use argosy_control::provider::Provider;
+use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Outside, Settings};
 use argosy_core::adapter::TimeWindow;
@@ -56,7 +57,7 @@ pub(crate) async fn serve(
     let outside = Outside {
         clouds: clouds(config, cloud.as_ref()),
         notifier: notifier(config, clock)?,
-        schedulers: Vec::new(),
+        schedulers: schedulers(config, clock).await?,
     };
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
@@ -271,6 +272,19 @@ fn notifier(config: &Config, clock: Clock) -> Result<Arc<WebhookNotifier>, Failu
     let notifier = WebhookNotifier::new(secrets, allow, clock)
         .map_err(|error| Failure::failed("webhooks cannot be sent").why(error))?;
     Ok(Arc::new(notifier))
+}
+
+/// The workload systems. Nobody is asked anything yet: one that is down must not keep us from starting.
+async fn schedulers(config: &Config, clock: Clock) -> Result<Vec<Arc<dyn Scheduler>>, Failure> {
+    let mut schedulers = Vec::new();
+    for settings in config.workload_system.settings(&config.webhooks)? {
+        let scheduler = settings.build(clock).await;
+        schedulers.push(
+            scheduler
+                .map_err(|error| Failure::usage("workload_system cannot be used").why(error))?,
+        );
+    }
+    Ok(schedulers)
 }
 
 async fn authenticator(config: &Config, clock: Clock) -> Result<Authenticator, Failure> {
