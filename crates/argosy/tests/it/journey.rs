@@ -1,8 +1,9 @@
-//! Every journey of the two HyperFleet documents, named after it.
+//! Every journey of the HyperFleet documents and of Navarch's, named after it.
 //!
 //! Each body is written once and runs on both stores, in both profiles: what a profile changes is a
 //! value it asks the profile for.
 
+mod cuj;
 mod full;
 mod mvp;
 
