@@ -63,12 +63,18 @@ async fn a_finding_ends_by_itself_when_its_rule_says_so() {
     let brief = rule("brief", "event.event_type == 'xid'", Severity::Unhealthy, Some("5m"));
     policy(&world, vec![brief]).await;
     world.enrol("gpu-1").await;
+    let beat_for = async |turns: usize| {
+        for _ in 0..turns {
+            world.pass(seconds(10)).await;
+            world.beat("gpu-1").unwrap();
+        }
+    };
     world.says("gpu-1", events(vec![xid(79, 3)])).await;
-    world.pass(seconds(200)).await;
+    beat_for(20).await;
     world.says("gpu-1", events(vec![xid(79, 3)])).await;
-    world.pass(seconds(290)).await;
+    beat_for(29).await;
     assert_eq!(world.state("gpu-1"), "UNHEALTHY/UNHEALTHY/brief");
-    world.pass(seconds(30)).await;
+    beat_for(3).await;
     assert_eq!(world.state("gpu-1"), "ACTIVE/HEALTHY/NoFindings");
     let ended = world.whats("gpu-1", |what| matches!(what, What::Cleared { .. })).await;
     assert_eq!(ended.len(), 1);

@@ -323,7 +323,7 @@ async fn step(world: &World, what: u8, id: &str, turn: usize) {
             drop(world.control.commands.issue(&user(), id, order(kind)).await);
         }
         _ => {
-            let force = turn % 5 == 0;
+            let force = turn.is_multiple_of(5);
             drop(nodes.forget(&admin(), &NodeId::parse(id).unwrap(), force, None).await);
         }
     }

@@ -128,7 +128,7 @@ async fn cuj_1_a_thousand_nodes_register_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn cuj_2_a_heartbeat_is_heard_and_writes_nothing() {
-    let world = World::with(quiet()).await;
+    let world = World::attentive().await;
     world.enrol("gpu-1").await;
     let (before, commits) = (world.node("gpu-1"), world.commits());
     for _ in 0..20 {
@@ -187,7 +187,7 @@ async fn cuj_2_a_heartbeat_says_that_commands_wait_also_after_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn cuj_3_a_healthy_node_stays_active() {
-    let world = World::with(quiet()).await;
+    let world = World::attentive().await;
     world.enrol("gpu-1").await;
     let answer = world.says("gpu-1", results("boot=H nvml=H xid=H")).await;
     assert_eq!((answer.status, answer.news), (NodeStatus::Active, true));

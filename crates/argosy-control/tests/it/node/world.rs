@@ -10,6 +10,7 @@ use argosy_core::health::{
     CheckResult, Event, EventType, HealthReport, HealthState, Metric, System,
 };
 use argosy_core::ledger::What;
+use argosy_core::node::settings::Remedy;
 use argosy_core::node::{Gpu, Machine, Node, Place, Registration};
 use argosy_core::search::{Filter, Order};
 use jiff::SignedDuration;
@@ -21,9 +22,11 @@ pub(crate) fn seconds(count: i64) -> SignedDuration {
     SignedDuration::from_secs(count)
 }
 
-/// Settings without adapters, whose loops would only be in the way.
+/// Settings under which nothing is done by itself: neither by adapters nor about nodes that are bad.
 pub(crate) fn quiet() -> Settings {
-    with_adapters(&[])
+    let mut settings = with_adapters(&[]);
+    settings.nodes.defaults.remedy = Remedy::Observe;
+    settings
 }
 
 /// The credential of one node.
@@ -107,6 +110,13 @@ pub(crate) fn query(search: &str) -> NodeQuery {
 }
 
 impl World {
+    /// A world that has been listening for so long that it has nothing to excuse any more.
+    pub(crate) async fn attentive() -> World {
+        let world = World::with(quiet()).await;
+        world.pass(seconds(400)).await;
+        world
+    }
+
     /// A machine registers with its own credential.
     pub(crate) async fn enrol(&self, id: &str) -> (Stored<Node>, NodeConfig) {
         self.try_enrol(registration(id)).await.unwrap()
