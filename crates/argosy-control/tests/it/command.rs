@@ -692,8 +692,7 @@ async fn commands_are_as_private_as_their_nodes() {
     };
     assert_eq!(all(&beta), [free]);
     assert_eq!(all(&alpha), [free, theirs], "newest first");
-    let watched =
-        WatchCommands { command: Some(theirs), node: None, open_only: false, after: None };
+    let watched = WatchCommands { command: Some(theirs), node: None, state: None, after: None };
     assert!(matches!(commands.watch(&beta, watched), Err(Error::CommandNotFound(_))));
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Rig {
     pub(crate) outcomes: Mutex<Vec<Outcome>>,
     tamper: Mutex<Option<Tamper>>,
     frozen: watch::Sender<bool>,
+    /// Whoever writes waits; everything else goes on.
+    pub(crate) stalled: watch::Sender<bool>,
 }
 
 impl Rig {
@@ -44,6 +46,7 @@ impl Rig {
             outcomes: Mutex::default(),
             tamper: Mutex::default(),
             frozen: watch::channel(false).0,
+            stalled: watch::channel(false).0,
         }
     }
 
@@ -78,6 +81,7 @@ impl Engine for Rig {
 
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Outcome>, Error> {
         self.thawed().await;
+        self.stalled.subscribe().wait_for(|stalled| !stalled).await.unwrap();
         if self.refusing.load(Ordering::SeqCst) {
             return Err(Error::Unavailable("the connection is broken".to_owned()));
         }

@@ -51,14 +51,12 @@ async fn d1_a_node_without_power_is_unreachable_in_45_s_and_acted_on_300_s_later
     let told: Vec<String> = ledger(&world, "n3")
         .await
         .iter()
-        .filter_map(|what| match what {
-            What::Liveness { from, to, reason } => {
-                Some(format!("{} {}: {reason}", from.as_str(), to.as_str()))
+        .filter_map(|what| {
+            if let What::Liveness { from, to, reason } = what {
+                return Some(format!("{} {}: {reason}", from.as_str(), to.as_str()));
             }
-            What::Decision { action, held_by: None, budget, .. } => {
-                Some(format!("{action} ({budget})"))
-            }
-            _ => None,
+            let What::Decision { action, held_by: None, budget, .. } = what else { return None };
+            Some(format!("{action} ({budget})"))
         })
         .collect();
     let expected = [
@@ -226,6 +224,22 @@ async fn e3_a_process_that_was_stopped_takes_it_for_a_start() {
     assert_eq!((fleet.lost(&world), issued(&world, CommandKind::Cordon)), (1, epoch));
     fleet.live(&world, 120).await;
     assert_eq!(automatic(&world, "n1").len(), 1, "in its own time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn e3_a_look_that_comes_late_is_the_first_one() {
+    let world = World::with(settings()).await;
+    let mut fleet = Fleet::new(&world, 20).await;
+    fleet.live(&world, SETTLED).await;
+    assert_eq!(excuse(&world), None);
+    // What it writes hangs, while it keeps its lease.
+    fleet.die(&["n1"]);
+    world.rig.stalled.send_replace(true);
+    fleet.live(&world, 45).await;
+    world.rig.stalled.send_replace(false);
+    fleet.live(&world, 5).await;
+    assert_eq!(excuse(&world), Some("amnesty"));
+    assert_eq!(fleet.lost(&world), 0, "who knows what was missed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,9 +73,9 @@ async fn f14_a_node_that_says_it_once_and_dies_is_taken_out_of_service() {
     let decisions: Vec<_> = ledger(&world, "n1")
         .await
         .into_iter()
-        .filter_map(|what| match what {
-            What::Decision { action, reason, .. } => Some(format!("{action}: {reason}")),
-            _ => None,
+        .filter_map(|what| {
+            let What::Decision { action, reason, .. } = what else { return None };
+            Some(format!("{action}: {reason}"))
         })
         .collect();
     let expected =
@@ -401,6 +401,23 @@ async fn an_action_that_was_planned_before_a_pause_is_not_taken_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i3_a_node_that_recovers_between_plan_and_commit_is_left_alone() {
+    let one = World::with(unlimited()).await;
+    let two = one.another(unlimited(), "two").await;
+    let fleet = Fleet::new(&one, 10).await;
+    fleet.live(&one, SETTLED).await;
+    one.rig.freeze_next.store(true, Ordering::SeqCst);
+    sick(&one, &["n1", "n2"]).await;
+    one.pass(SignedDuration::from_millis(500)).await;
+    two.until("it has heard", |two| find(two, "n1").is_bad()).await;
+    well(&two, &["n1"]).await;
+    one.rig.freeze(false);
+    fleet.live(&one, 2).await;
+    assert_eq!(automatic(&one, "n1").len(), 0);
+    assert_eq!(automatic(&one, "n2").len(), 1, "and the other is not");
+}
+
+#[tokio::test(start_paused = true)]
 async fn brakes_are_for_those_who_may() {
     let (world, _fleet) = settled(settings(), 10).await;
     let safety = &world.control.safety;
@@ -413,9 +430,9 @@ async fn brakes_are_for_those_who_may() {
     let node = Caller { role: Role::Node, ..user() };
     assert!(matches!(safety.brakes(&node), Err(Error::Forbidden(_))));
 
-    let complaint = |error: Error| match error {
-        Error::Invalid(errors) => format!("{}: {}", errors[0].field, errors[0].message),
-        other => panic!("{other}"),
+    let complaint = |error: Error| {
+        let Error::Invalid(errors) = error else { panic!("{error}") };
+        format!("{}: {}", errors[0].field, errors[0].message)
     };
     let bare = safety.pause(&user(), None, " ").await.unwrap_err();
     assert_eq!(complaint(bare), "reason: say why: whoever finds it stopped asks");
