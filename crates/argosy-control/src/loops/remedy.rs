@@ -308,6 +308,8 @@ impl Desk<'_> {
     ) -> Result<bool, Error> {
         let settings = self.office.settings.nodes.of(node.value.pool.as_deref());
         let mut sheet = Sheet::of(view, node);
+        // Before what follows from it, as the story is told.
+        sheet.note(decision(action, now));
         let mut before = (*node.value).clone();
         before.held = None;
         let open = sheet.open();
@@ -356,7 +358,6 @@ impl Desk<'_> {
         } else {
             return Ok(false);
         }
-        sheet.note(decision(action, now));
         sheet.write(txn, caller, Cause::Automatic, Some(&action.reason), now)?;
         Ok(true)
     }
