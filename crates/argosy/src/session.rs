@@ -188,7 +188,8 @@ impl Session {
                 let near = format!("did you mean `{}`?", clean(near));
                 Failure { fix: vec![near], ..failure }
             }
-            None => failure.fix("`argosy node list` shows which there are"),
+            // The server says how a node comes to be known.
+            None => failure,
         }
     }
 

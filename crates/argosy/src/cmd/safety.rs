@@ -224,7 +224,8 @@ fn breakers(breakers: &[Breaker], times: Times) -> Grid {
 }
 
 fn budgets(budgets: &[BudgetUse]) -> Grid {
-    let mut grid = Grid::new(&["SCOPE", "OUT OF SERVICE", "ALLOWED", "NODES"]);
+    // Nodes that are warming up are not counted.
+    let mut grid = Grid::new(&["SCOPE", "OUT OF SERVICE", "ALLOWED", "COUNTED NODES"]);
     for budget in budgets {
         let paint = if budget.used < budget.allowed { Paint::Plain } else { Paint::Busy };
         grid.row([

@@ -112,6 +112,7 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
         let name = key.name.trim_start_matches("r#");
         let default = match defaults.get(name) {
             None | Some(Value::Null) => String::new(),
+            Some(Value::Object(members)) if members.is_empty() => "`{}`".to_owned(),
             Some(Value::Object(_)) => "see below".to_owned(),
             Some(Value::Array(list)) if list.is_empty() => "`[]`".to_owned(),
             Some(Value::Array(list)) => list.iter().map(item).collect::<Vec<_>>().join(", "),

@@ -1,5 +1,9 @@
 //! The command line against a real server, as people and scripts use it.
 
+mod node;
+
+mod workload;
+
 use crate::harness::{
     Engine, PATIENCE, PROGRAM, Process, Profile, Server, Setup, TestDir, argosy, run, text,
 };

@@ -171,15 +171,12 @@ pub(super) async fn run(
         return Err(failure);
     }
     let reason = act.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-    if reason.is_none() && order.needs_reason(found.len()) {
+    if reason.is_none() && !act.dry_run && order.needs_reason(found.len()) {
         return Err(Failure::usage(format!("{} needs a --reason", what(order, &found)))
             .fix("say why: it is kept with the commands and in the audit log"));
     }
     let asks = order.asks(&found) && !act.dry_run;
     let over = over_budget(session, order, &found).await?;
-    if asks || act.dry_run {
-        note(&plan(order, &found, &over, session.screen.width));
-    }
     if !over.is_empty() && !act.dry_run && order.within_budget && (act.yes || !asks) {
         let refused = Failure::new(
             Exit::Refused,
@@ -189,6 +186,9 @@ pub(super) async fn run(
         return Err(
             refused.fix("take fewer at a time, or add --over-budget if that is what you want")
         );
+    }
+    if asks || act.dry_run {
+        note(&plan(order, &found, &over, session.screen.width));
     }
     if asks {
         let beyond = if over.is_empty() { "" } else { ", more than the budget allows at once" };
@@ -315,10 +315,11 @@ fn overdrawn(nodes: &[Node], brakes: &Brakes) -> Vec<String> {
     };
     let sentence = |budget: &BudgetUse, whose: String| {
         let count = nodes.iter().filter(leaves).filter(|node| covers(&budget.scope, node)).count();
-        let BudgetUse { used, allowed, total, .. } = budget;
+        let BudgetUse { used, allowed, .. } = budget;
         (1 < count && *allowed < used.saturating_add(count)).then(|| {
-            let used = if *used == 0 { String::new() } else { format!(", {used} are already") };
-            format!("{whose}: {count} of {total} nodes would leave service{used}; the budget is {allowed}")
+            let used =
+                if *used == 0 { String::new() } else { format!(" and {used} are out already") };
+            format!("{whose}: {count} nodes would leave service{used}; the budget is {allowed}")
         })
     };
     let budgets = brakes.budgets.iter();
@@ -383,7 +384,7 @@ async fn tell(
                 told.commands.push(command);
             }
             Err(error) => {
-                let failure = session.failure(error);
+                let failure = refused(session, error, &node.id);
                 if several {
                     note(&failed_line(order, &node.id, &failure));
                 }
@@ -395,6 +396,19 @@ async fn tell(
         note(&failed_line(order, id, failure));
     }
     told
+}
+
+/// A node that cannot do what is asked in the state it is in: what to do is to look at it.
+fn refused(session: &Session, error: ClientError, id: &str) -> Failure {
+    let state = matches!(error.status(), Some(409 | 412));
+    let failure = session.failure(error);
+    match state {
+        true => Failure {
+            fix: vec![format!("argosy why node/{} tells how it came to be like that", clean(id))],
+            ..failure
+        },
+        false => failure,
+    }
 }
 
 /// One node that was told.
@@ -436,9 +450,10 @@ async fn finish(
     }
     let with_result = order.kind == CommandType::RunDiagnostic && wait.is_some() && !dry_run;
     command::show_acted(session, &commands, with_result);
-    if 1 < all && matches!(session.format, Format::Table | Format::Wide) {
+    let quiet = !matches!(session.format, Format::Table | Format::Wide);
+    if 1 < all && failures.is_empty() && !quiet {
         let done = if dry_run { "could be told" } else { order.done() };
-        note(&format!("{all} nodes: {} {done}, {} not", all - failures.len(), failures.len()));
+        note(&format!("{all} nodes {done}"));
     }
     if all == 1
         && let Some((_, failure)) = failures.pop()
@@ -488,7 +503,7 @@ pub(super) async fn delete(session: &Session, args: &Delete) -> Result<Exit, Fai
         match answer {
             Ok(()) => note(&format!("node {}: forgotten", clean(&node.id))),
             Err(error) => {
-                let failure = session.failure(error);
+                let failure = refused(session, error, &node.id);
                 if 1 < all {
                     note(&format!("node {}: not forgotten: {}", clean(&node.id), failure.what));
                 }

@@ -96,13 +96,15 @@ fn row(node: &Node, wide: bool, times: Times) -> Vec<(String, Paint)> {
 /// What speaks against a node, in a sentence; empty if nothing does.
 pub(super) fn reason(node: &Node) -> String {
     let health = &node.health;
-    let ill = match (health.status, health.message.is_empty()) {
-        (HealthStatus::Healthy, _) => "",
-        (HealthStatus::Unknown | HealthStatus::Degraded | HealthStatus::Unhealthy, false) => {
-            &health.message
+    let ill = match (health.status, health.message.as_str()) {
+        (HealthStatus::Healthy, _) => String::new(),
+        (HealthStatus::Unknown | HealthStatus::Degraded | HealthStatus::Unhealthy, "") => {
+            health.reason.clone()
         }
-        (HealthStatus::Unknown | HealthStatus::Degraded | HealthStatus::Unhealthy, true) => {
-            &health.reason
+        (HealthStatus::Unknown | HealthStatus::Degraded | HealthStatus::Unhealthy, message) => {
+            // `xid/79/GPU-1b2c` says at a glance what a rule says in a sentence.
+            let found = node.findings.iter().find(|finding| finding.rule == health.reason);
+            found.map_or_else(|| message.to_owned(), |found| format!("{}: {message}", found.key))
         }
     };
     let duty = &node.duty;
@@ -116,12 +118,12 @@ pub(super) fn reason(node: &Node) -> String {
     match node.status {
         // Whoever took it out of service said why; that it is also ill is in the column HEALTH.
         NodeStatus::Cordoned | NodeStatus::Draining | NodeStatus::Terminated => {
-            parts.push(if held.is_empty() { ill.to_owned() } else { held });
+            parts.push(if held.is_empty() { ill } else { held });
         }
         NodeStatus::Unknown | NodeStatus::Active | NodeStatus::Unhealthy => {
             // Before the first report there is nothing to say.
             if health.reason != "NoReport" {
-                parts.push(ill.to_owned());
+                parts.push(ill);
             }
         }
     }

@@ -50,7 +50,7 @@ BREAKERS
   fleet              open                     20m    15m       6 of 20 turned bad in 5m
 
 BUDGETS
-  SCOPE              OUT OF SERVICE  ALLOWED  NODES
+  SCOPE              OUT OF SERVICE  ALLOWED  COUNTED NODES
   fleet              1               10       100
   pool/default/h100  1               1        10
 "

@@ -8,7 +8,7 @@ pub(crate) mod cloud;
 pub(crate) mod command;
 
 pub(crate) use api::{Api, Reply, subset};
-pub(crate) use command::{argosy, run};
+pub(crate) use command::{Ran, argosy, run};
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};

@@ -110,6 +110,10 @@ fn models_are_short_and_counted() {
 fn the_reason_is_what_speaks_against_a_node() {
     let health = |status: &str, reason: &str, message: &str| json!({ "status": status, "since": "", "reason": reason, "message": message });
     let flag = json!([{ "type": "ClockSkewed", "since": "", "message": "off by 4m" }]);
+    let finding = json!({
+        "node_id": "a", "key": "thermal/GPU-3", "severity": "degraded", "rule": "hot",
+        "message": "GPU 3 is hot", "first_seen": "", "last_seen": "", "count": 1, "ends": "AtTime",
+    });
     let duty = json!({ "state": "Draining", "by": "alice", "reason": "fans", "since": "" });
     let silent_duty = json!({ "state": "Cordoned", "by": "alice", "since": "" });
     let rows = [
@@ -117,6 +121,10 @@ fn the_reason_is_what_speaks_against_a_node() {
         (json!({ "health": health("UNKNOWN", "NoReport", "it has not reported yet") }), ""),
         (json!({ "health": health("UNKNOWN", "PolicyError", "rule x failed") }), "rule x failed"),
         (json!({ "health": health("DEGRADED", "hot", "") }), "hot"),
+        (
+            json!({ "health": health("DEGRADED", "hot", "GPU 3 is hot"), "findings": [finding] }),
+            "thermal/GPU-3: GPU 3 is hot",
+        ),
         (json!({ "flags": flag }), "ClockSkewed"),
         (json!({ "status": "DRAINING", "duty": duty }), "alice: fans"),
         (
