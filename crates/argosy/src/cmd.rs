@@ -22,6 +22,8 @@ mod node;
 
 mod pages;
 
+mod policy;
+
 mod resource;
 
 mod safety;
@@ -94,6 +96,8 @@ enum Command {
     Pause(Client<safety::Pause>),
     Resume(Client<safety::Resume>),
     Safety(Client<safety::Safety>),
+    #[command(visible_alias = "policies")]
+    Policy(Client<policy::Verb>),
     Apply(Client<apply::Apply>),
     Diff(Client<apply::Diff>),
     Wait(Client<wait::Wait>),
@@ -140,6 +144,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Pause(c) => client(c, screen, safety::pause),
         Command::Resume(c) => client(c, screen, safety::resume),
         Command::Safety(c) => client(c, screen, safety::safety),
+        Command::Policy(c) => client(c, screen, policy::run),
         Command::Apply(c) => client(c, screen, apply::apply),
         Command::Diff(c) => client(c, screen, apply::diff),
         Command::Wait(c) => client(c, screen, wait::wait),

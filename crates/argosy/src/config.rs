@@ -11,7 +11,7 @@ mod duration;
 
 mod source;
 
-pub(crate) use check::{check, conditions, graph};
+pub(crate) use check::{check, conditions, graph, policy};
 pub(crate) use docs::docs;
 pub(crate) use duration::Duration;
 pub(crate) use source::{Override, load};

@@ -10,6 +10,8 @@ mod failure;
 
 mod output;
 
+mod policy_file;
+
 mod session;
 
 mod view;

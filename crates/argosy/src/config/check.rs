@@ -3,7 +3,9 @@
 use super::source::without_password;
 use super::{Adapter, ConditionRule, Config, Issuer, Runner, Secret};
 use crate::failure::Failure;
+use crate::policy_file::PolicyFile;
 use argosy_core::adapter::{AdapterGraph, AdapterName, AdapterSpec, Runner as CoreRunner};
+use argosy_core::policy::{DEFAULT_POLICY, PolicySpec};
 use argosy_core::resource::Kind;
 use argosy_policy::{ConditionRuleText, ConditionRules};
 use argosy_providers::webhook::Allow;
@@ -39,6 +41,10 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
     times(config, &mut complaints);
     complaints.extend(config.nodes.complaints());
     complaints.extend(config.workload_system.complaints());
+    if let Err(failure) = policy(config) {
+        let why = if failure.why.is_empty() { vec![failure.what] } else { failure.why };
+        complaints.extend(why.into_iter().map(|why| format!("nodes.policy_file: {why}")));
+    }
     if complaints.is_empty()
         && let Err(error) = graph(config)
     {
@@ -52,6 +58,14 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
         None => Ok(()),
         Some(first) => Err(complaints.fold(Failure::usage(first), Failure::why)),
     }
+}
+
+/// The policy that is in force where nobody wrote one; `None` means the built-in one.
+pub(crate) fn policy(config: &Config) -> Result<Option<PolicySpec>, Failure> {
+    let Some(path) = &config.nodes.policy_file else { return Ok(None) };
+    let file = PolicyFile::read(path)?;
+    file.compile(DEFAULT_POLICY)?;
+    Ok(Some(file.spec))
 }
 
 fn listen(config: &Config, complaints: &mut Vec<String>) {

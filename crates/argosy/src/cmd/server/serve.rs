@@ -1,6 +1,6 @@
 //! The parts of the server, chosen and put together. Nothing else picks implementations.
 
-use crate::config::{Config, Profile, conditions, graph};
+use crate::config::{Config, Profile, conditions, graph, policy};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::ids::Ids;
@@ -63,6 +63,10 @@ pub(crate) async fn serve(
     let holder = ids.request(clock.now());
     let control =
         Control::start(store, settings(config)?, outside, clock, ids, &holder, &mut tasks);
+    if let Some(spec) = policy(config)? {
+        let wrong = |error| Failure::usage("nodes.policy_file cannot be used").why(error);
+        control.policies.seed(spec).map_err(wrong)?;
+    }
 
     let authenticator = authenticator(config, clock).await?;
     reload_tokens(config, &authenticator, &mut tasks)?;
