@@ -67,7 +67,7 @@ impl Control {
             for command in view.open_commands() {
                 *census.open_commands.entry(command.value.state.word()).or_default() += 1;
             }
-            for breaker in view.breakers() {
+            for breaker in view.breakers().filter(|breaker| !breaker.value.is_closed()) {
                 let scope = match breaker.value.scope {
                     Scope::Fleet => "fleet",
                     Scope::Zone { .. } => "zone",

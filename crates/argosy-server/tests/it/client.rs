@@ -2,9 +2,13 @@
 
 use crate::world::World;
 use argosy_api::client::{Client, ClientError, Collection, WriteOptions};
+use argosy_api::command::{CommandCreate, CommandType};
+use argosy_api::node::{NodeStatus, Severity};
+use argosy_api::policy::{BacktestRequest, ExplainRequest, PolicyPut, Rule};
 use argosy_api::resource::{ResourceCreate, ResourcePatch, Tri, WatchKind};
 use argosy_api::status::{ReportCondition, StatusReport};
 use argosy_control::task::Tasks;
+use argosy_core::health::HealthState;
 use argosy_server::listen::{self, Limits};
 use argosy_server::metrics::Metrics;
 use jiff::Timestamp;
@@ -138,4 +142,70 @@ async fn a_watch_that_is_refused_says_why() {
     assert_eq!(watch.next().await.unwrap_err().status(), Some(400));
     let mut watch = client(address).watch(Collection::Clusters, None, &[], Some(999_999));
     assert_eq!(watch.next().await.unwrap_err().status(), Some(410));
+}
+
+#[tokio::test]
+async fn the_client_speaks_of_the_fleet() {
+    let world = World::new().await;
+    world.node("gpu-1").await;
+    world.node("gpu.2:b").await;
+    let (address, _serving) = serve(&world, ANY_PORT).await;
+    let client = client(address);
+    world.report("gpu-1", HealthState::Healthy, &[79]).await;
+
+    let list = client.nodes(&[("search", "xid = 79"), ("order", "id desc")]).await.unwrap();
+    assert_eq!((list.total, list.items[0].id.as_str()), (1, "gpu-1"));
+    let node = client.node("gpu-1").await.unwrap();
+    assert_eq!((&node, node.status), (&list.items[0], NodeStatus::Unhealthy));
+    assert_eq!(client.node("gpu.2:b").await.unwrap().status, NodeStatus::Active);
+    assert_eq!(client.node("../x").await.unwrap_err().status(), Some(404));
+    let findings = client.findings(&[("severity", "unhealthy")]).await.unwrap();
+    assert_eq!((findings.total, &findings.items), (1, &node.findings));
+    let events = client.node_events("gpu-1", &[("limit", "1")]).await.unwrap();
+    assert_eq!(events.items[0].event.as_ref().unwrap().event_type, "xid");
+    assert!(1 < client.node_history("gpu-1", &[]).await.unwrap().items.len());
+    assert_eq!(client.why("gpu-1").await.unwrap().node_id, "gpu-1");
+    assert!(client.node_metrics("gpu-1").await.unwrap().items.is_empty());
+
+    let mut watch = client.watch_nodes(Some("gpu-1"), &[], Some(list.revision));
+    let drain = CommandCreate::new(CommandType::Drain, "a fan");
+    let once = WriteOptions { idempotency_key: Some("k".to_owned()), ..WriteOptions::default() };
+    let command = client.create_command("gpu-1", &drain, &once).await.unwrap();
+    assert_eq!(client.create_command("gpu-1", &drain, &once).await.unwrap(), command);
+    assert_eq!(client.command(&command.id).await.unwrap(), command);
+    assert_eq!(client.node_commands("gpu-1", &[("state", "open")]).await.unwrap().total, 1);
+    assert_eq!(client.commands(&[("node", "gpu.2:b")]).await.unwrap().total, 0);
+    let event = watch.next().await.unwrap();
+    assert_eq!(event.object.unwrap()["status"], "DRAINING");
+    let mut watch = client.watch_commands(Some(&command.id), &[], None);
+    assert_eq!(watch.next().await.unwrap().object.unwrap()["state"], "pending");
+
+    let rule = Rule {
+        name: "all".to_owned(),
+        description: String::new(),
+        priority: 0,
+        condition: "true".to_owned(),
+        result: Severity::Degraded,
+        lasts: None,
+    };
+    let policy =
+        PolicyPut { pools: vec!["h100".to_owned()], rules: vec![rule], ..PolicyPut::default() };
+    let put = client.put_policy("h100", &policy, &WriteOptions::default()).await.unwrap();
+    assert_eq!((put.version, &put.spec), (1, &policy));
+    assert_eq!(client.policy("h100").await.unwrap(), put);
+    assert_eq!(client.policies().await.unwrap().items.len(), 2);
+    let event = events.items[0].event.clone().unwrap();
+    let asked = ExplainRequest { event, node_id: Some("gpu-1".to_owned()), policy: None };
+    assert_eq!(client.explain(&asked).await.unwrap().verdict.rule, "all");
+    let asked = BacktestRequest { policy, since: None };
+    assert_eq!(client.backtest(&asked).await.unwrap().events, 1);
+    client.delete_policy("h100").await.unwrap();
+
+    assert_eq!(client.pause(Some("h100"), "a test").await.unwrap().pool.as_deref(), Some("h100"));
+    assert_eq!(client.safety().await.unwrap().pauses.len(), 1);
+    assert!(client.resume(Some("h100")).await.unwrap());
+    assert!(!client.resume(None).await.unwrap());
+    assert!(!client.close_breaker("pool/one/h100", "a test").await.unwrap());
+    client.delete_node("gpu-1", true, Some("scrapped")).await.unwrap();
+    assert_eq!(client.nodes(&[]).await.unwrap().total, 1);
 }

@@ -190,7 +190,11 @@ async fn a_node_that_is_not_there_says_how_to_become_one() {
 async fn bad_input_names_the_field_and_writes_nothing() {
     let world = World::new().await;
     world.node("gpu-1").await;
-    let before = world.get(NODES).await.body["revision"].clone();
+    let written = async || {
+        let audit = world.get(&format!("{OWN}/audit")).await.body["items"].clone();
+        (audit, world.get(&format!("{NODES}/gpu-1")).await.body["revision"].clone())
+    };
+    let before = written().await;
     let list = |query: &str| format!("GET {NODES}?{query}");
     let post = format!("POST {NODES}/gpu-1/commands");
     let parameters = |names: &mut dyn Iterator<Item = String>| {
@@ -244,7 +248,7 @@ async fn bad_input_names_the_field_and_writes_nothing() {
         ],
     )
     .await;
-    assert_eq!(world.get(NODES).await.body["revision"], before, "nothing was written");
+    assert_eq!(written().await, before, "nothing was written");
 }
 
 #[tokio::test]
@@ -483,4 +487,53 @@ async fn policies_are_put_tried_and_removed() {
     // Its name is that of a question, so it cannot be a policy's.
     let taken = world.json(&format!("PUT {OWN}/policies/explain"), json!({ "rules": [] })).await;
     assert_eq!(taken.status, 405);
+}
+
+#[tokio::test]
+async fn automatic_action_is_stopped_and_let_go_on() {
+    let world = World::new().await;
+    world.node("gpu-1").await;
+    let safety = format!("{OWN}/safety");
+    let brakes = world.get(&safety).await;
+    assert_eq!((brakes.status.as_u16(), &brakes.body["pauses"]), (200, &json!([])));
+    let scopes: Vec<&str> = brakes.body["budgets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|budget| budget["scope"].as_str().unwrap())
+        .collect();
+    assert!(scopes.contains(&"fleet") && scopes.contains(&"pool/one/h100"), "{scopes:?}");
+
+    let why = json!({ "reason": "the switch is being replaced" });
+    let all = world.json(&format!("PUT {safety}/pause"), why.clone()).await;
+    assert_eq!((all.status.as_u16(), &all.body["by"]), (200, &json!("admin")), "{}", all.text);
+    assert!(all.body.get("pool").is_none());
+    let pool = world.json(&format!("PUT {safety}/pause/h100"), why).await;
+    assert_eq!((&pool.body["pool"], &pool.body["reason"]), (&json!("h100"), &all.body["reason"]));
+    assert_eq!(world.get(&safety).await.body["pauses"], json!([all.body, pool.body]));
+    let missing = world.json(&format!("PUT {safety}/pause/h10"), json!({ "reason": "x" })).await;
+    assert_eq!(missing.status, 400);
+    assert_eq!(missing.body["error"], "there is no pool 'h10'; did you mean 'h100'?");
+
+    let text = world.get("/metrics").await.text;
+    assert!(text.contains("argosy_pauses{scope=\"fleet\"} 1\n"), "{text}");
+    assert!(text.contains("navarch_gpus_total{provider=\"gcp\"} 2\n"), "{text}");
+
+    for (path, rows) in [("pause", [true, false]), ("pause/h100", [true, false])] {
+        for released in rows {
+            let answer = world.send("operator", &format!("DELETE {safety}/{path}"), &[], "").await;
+            assert_eq!(answer.body, json!({ "released": released }), "{path}: {}", answer.text);
+        }
+    }
+    for scope in
+        ["fleet", "zone%2Fgcp%2Fus-east1%2Fus-east1-b", "pool%2Fone%2Fh100", "pool%2Fone%2F"]
+    {
+        let line = format!("DELETE {safety}/breakers/{scope}?reason=checked");
+        let answer = world.send("admin", &line, &[], "").await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body),
+            (200, &json!({ "released": false })),
+            "{scope}"
+        );
+    }
 }

@@ -50,16 +50,15 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
     let mut command = String::new();
     if route.path.contains("{node_id}") || route.path.contains("{command_id}") {
         world.node(&node).await;
-        let told = match route.operation {
-            Operation::DeleteNode => Some("TERMINATE"),
-            Operation::GetCommand => Some("CORDON"),
-            _ => None,
-        };
-        if let Some(kind) = told {
+        let first = [(Operation::DeleteNode, "TERMINATE"), (Operation::GetCommand, "CORDON")];
+        if let Some((_, kind)) = first.iter().find(|(of, _)| *of == route.operation) {
             let body = json!({ "type": kind, "reason": "a walk" });
             let issued = world.json(&format!("POST {NODES}/{node}/commands"), body).await;
             command = issued.body["id"].as_str().unwrap().to_owned();
         }
+    }
+    if route.operation == Operation::Pause {
+        world.node_with(&node, |new| new.pool = Some(pool.clone())).await;
     }
     if route.path.contains("{policy}") && route.operation != Operation::PutPolicy {
         let rule = json!({ "name": "r", "condition": "true", "result": "degraded" });
@@ -78,9 +77,13 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
     format!("{path}{required}")
 }
 
-/// What concerns every team of the tenant: where teams have walls between them, only administrators may.
-fn concerns_all_teams(route: &Route) -> bool {
-    matches!(route.operation, Operation::PutPolicy | Operation::DeletePolicy)
+/// What concerns more than the caller's own: policies judge the nodes of every team, and the breaker of
+/// the fleet is every tenant's. Where there are such walls, only administrators may.
+fn concerns_others(route: &Route) -> bool {
+    matches!(
+        route.operation,
+        Operation::PutPolicy | Operation::DeletePolicy | Operation::CloseBreaker
+    )
 }
 
 #[tokio::test]
@@ -111,7 +114,7 @@ async fn every_route_refuses_whom_it_must() {
         let allowed: &[&str] = match route.access {
             Access::Public => &callers,
             Access::Read => &["viewer", "operator", "admin", "adapter"],
-            Access::Write if concerns_all_teams(route) => &["admin"],
+            Access::Write if concerns_others(route) => &["admin"],
             Access::Write => &["operator", "admin"],
             Access::Report => &["admin", "adapter"],
             Access::Force | Access::Administer => &["admin"],

@@ -10,6 +10,7 @@ use argosy_core::adapter::{AdapterGraph, AdapterName, AdapterSpec, Runner};
 use argosy_core::health::{
     CheckResult, Event, EventType, HealthReport, HealthState, Metric, System,
 };
+use argosy_core::node::settings::{NodeSettings, Remedy};
 use argosy_core::node::{Gpu, Machine, Place, Registration};
 use argosy_core::resource::Kind;
 use argosy_server::Server;
@@ -112,6 +113,13 @@ fn graph() -> AdapterGraph {
     AdapterGraph::new(BTreeMap::from(kinds)).unwrap()
 }
 
+/// Nothing is done about sick nodes but to say so.
+fn hands_off() -> NodeSettings {
+    let mut settings = NodeSettings::default();
+    settings.defaults.remedy = Remedy::Observe;
+    settings
+}
+
 impl World {
     pub(crate) async fn new() -> Self {
         Self::with_profile(Profile::Full).await
@@ -133,7 +141,7 @@ impl World {
             catalog: Default::default(),
             authorization: Authorization::Team,
             conditions: BTreeMap::new(),
-            nodes: argosy_core::node::settings::NodeSettings::default(),
+            nodes: hands_off(),
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,
