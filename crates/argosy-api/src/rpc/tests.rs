@@ -1,6 +1,6 @@
 use super::attach::Said;
 use super::navarch::{HeartbeatRequest, HeartbeatResponse, NodeStatus, ReportHealthResponse};
-use super::node::{AttachRequest, Heartbeat};
+use super::node::AttachRequest;
 use buffa::Message as _;
 
 /// What was recorded from Navarch: each message with its fields (name, number, type).
@@ -134,6 +134,6 @@ fn json_has_names_in_camel_case_and_no_defaults() {
 
 #[test]
 fn a_heartbeat_on_a_stream_is_two_bytes() {
-    let heartbeat = Said::Heartbeat(Box::new(Heartbeat::default()));
+    let heartbeat = Said::Heartbeat(Box::default());
     assert_eq!(AttachRequest { message: Some(heartbeat) }.encode_to_vec(), [0x12, 0]);
 }
