@@ -287,6 +287,7 @@ fn now(census: &Census, stats: &Stats) -> Registry {
             "Changes of ours that were stopped because they would have broken a rule",
             &stats.invariants_kept,
         ),
+        ("argosy_remedies", "Actions about nodes that nobody asked for", &stats.remedies),
         ("argosy_node_registrations", "Nodes that were let in", &stats.registrations),
         (
             "argosy_node_registrations_refused",

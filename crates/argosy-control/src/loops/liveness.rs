@@ -200,23 +200,21 @@ impl<'a> Desk<'a> {
         })
     }
 
-    fn sweep(&self, nodes: &[Arc<Node>], now: Duration) -> Sweep {
+    fn sweep<'n>(&self, nodes: &'n [Arc<Node>], now: Duration) -> Sweep {
         let listening_for = now.saturating_sub(self.listening_since);
-        let pulse = |node: &'_ Arc<Node>| {
+        let known = |node: &'n Arc<Node>| {
             let pulse = self.board.find(node.id.as_str());
             let (suspect_after, unreachable_after) = self.limits(node, pulse.as_deref());
             let heard = pulse.and_then(|pulse| pulse.quiet_for(now));
-            let quiet_for = heard.filter(|quiet| *quiet <= listening_for).map(signed);
-            (node.liveness, quiet_for, suspect_after, unreachable_after)
+            liveness::Pulse {
+                node: &node.id,
+                liveness: node.liveness,
+                quiet_for: heard.filter(|quiet| *quiet <= listening_for).map(signed),
+                suspect_after,
+                unreachable_after,
+            }
         };
-        let fleet: Vec<liveness::Pulse<'_>> = nodes
-            .iter()
-            .map(|node| {
-                let (liveness, quiet_for, suspect_after, unreachable_after) = pulse(node);
-                let node = &node.id;
-                liveness::Pulse { node, liveness, quiet_for, suspect_after, unreachable_after }
-            })
-            .collect();
+        let fleet: Vec<liveness::Pulse<'n>> = nodes.iter().map(known).collect();
         let amnesty = self.office.settings.nodes.fleet.amnesty;
         sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty })
     }

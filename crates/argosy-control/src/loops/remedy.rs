@@ -35,7 +35,8 @@ const SELF: &str = "argosy";
 /// How often it looks at most: a burst of reports is one look.
 const LOOKS_APART: Duration = Duration::from_millis(100);
 
-/// It rests for so many times as long as a look took, so that a large fleet does not cost a whole core.
+/// It rests for so many times as long as it thought, so that a large fleet does not cost a whole core.
+/// What it waited for while its commits were written does not count: that was somebody else's work.
 const REST: u32 = 9;
 
 /// How many nodes are acted on in one commit. More would share the price of a commit better, but one
@@ -51,30 +52,29 @@ pub(crate) async fn run(
 ) -> Result<(), Error> {
     let mut watching = lookout.subscribe();
     let mut changes = office.store.subscribe();
-    let mut desk =
-        Desk { office: &office, board: &board, lost: HashMap::new(), listening_since: None };
-    let mut alarm = None;
+    let mut desk = Desk::new(&office, &board);
     loop {
         beats.beat(NAME, office.clock.now());
-        let began = office.clock.monotonic();
         changes.mark_unchanged();
         let now = watching.borrow_and_update().clone();
-        match now {
-            Some(now) => match desk.look(&now).await {
-                Ok(next) => alarm = next,
-                Err(Error::Store(argosy_store::Error::Fenced)) => {
-                    // The loop that has the lease will say so, too.
-                }
-                Err(error) => warn!(%error, "could not do what was planned; planning again"),
-            },
-            // Another process acts.
-            None => desk.lost.clear(),
+        let looked = match now {
+            Some(now) => desk.look(&now).await,
+            // Another process acts, and what we know will be out of date when we do.
+            None => {
+                desk = Desk::new(&office, &board);
+                Ok(())
+            }
+        };
+        match looked {
+            // The loop that keeps the lease will notice, too.
+            Ok(()) | Err(Error::Store(argosy_store::Error::Fenced)) => {}
+            Err(error) => warn!(%error, "could not do what was planned; planning again"),
         }
-        let took = office.clock.monotonic().saturating_sub(began);
-        tokio::time::sleep(LOOKS_APART.max(took.saturating_mul(REST))).await;
+        let rest = LOOKS_APART.max(desk.thought.saturating_mul(REST)).min(EVERY);
+        tokio::time::sleep(rest).await;
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return Ok(()) },
-            () = wait_for(&office, alarm) => alarm = None,
+            () = wait_for(&office, desk.next) => {}
             () = tokio::time::sleep(EVERY) => {}
         }
     }
@@ -94,6 +94,10 @@ struct Desk<'a> {
     /// Since when we know that a node is unreachable, on the monotonic clock.
     lost: HashMap<NodeId, Duration>,
     listening_since: Option<Duration>,
+    /// How long the last plan took to make.
+    thought: Duration,
+    /// When to look again although nothing changed.
+    next: Option<Timestamp>,
 }
 
 /// The revisions that nodes had when the plan was made.
@@ -118,14 +122,20 @@ impl Picture {
     }
 }
 
-impl Desk<'_> {
-    /// Plans, and does it; when to look again, if it is known.
-    async fn look(&mut self, watching: &Watching) -> Result<Option<Timestamp>, Error> {
+impl<'a> Desk<'a> {
+    fn new(office: &'a Office, board: &'a PulseBoard) -> Self {
+        let (lost, thought) = (HashMap::new(), Duration::ZERO);
+        Desk { office, board, lost, listening_since: None, thought, next: None }
+    }
+
+    /// Plans, and does it.
+    async fn look(&mut self, watching: &Watching) -> Result<(), Error> {
+        self.next = None;
         let monotonic = self.office.clock.monotonic();
         let blind = GAP_MAX < monotonic.saturating_sub(watching.looked_at);
         // Whoever does not see what is must not act on what was.
         if blind || self.office.store.trouble().is_some() {
-            return Ok(None);
+            return Ok(());
         }
         if self.listening_since != Some(watching.listening_since) {
             self.listening_since = Some(watching.listening_since);
@@ -141,10 +151,11 @@ impl Desk<'_> {
         if let Err(broken) = invariant::check(change) {
             error!(broken, "refused to carry out a plan that breaks an invariant");
             self.office.stats.invariants_kept.add_one();
-            return Ok(None);
+            return Ok(());
         }
-        self.carry_out(&plan, &picture, &watching.fence).await?;
-        Ok(plan.next)
+        self.thought = self.office.clock.monotonic().saturating_sub(monotonic);
+        self.next = plan.next;
+        self.carry_out(&plan, &picture, &watching.fence).await
     }
 
     fn count_lost(&mut self, nodes: &[Stored<Node>], now: Duration) {

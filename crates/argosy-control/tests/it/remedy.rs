@@ -4,15 +4,17 @@ use crate::command::{issue, seconds};
 use crate::fleet::{
     Fleet, SETTLED, audited, automatic, find, issued, ledger, settings, sick, turn, unlimited, well,
 };
+use crate::node::world::{agent, results};
 use crate::world::{World, admin, of_tenant, user};
 use argosy_control::Error;
+use argosy_control::command::Wire;
 use argosy_core::access::{Caller, Role};
 use argosy_core::breaker::{Breaker, Scope};
 use argosy_core::command::{CommandKind, CommandState, Outcome as Ended};
 use argosy_core::health::HealthState;
 use argosy_core::ledger::What;
 use argosy_core::node::settings::Remedy;
-use argosy_core::node::{Duty, Node};
+use argosy_core::node::{Duty, Node, NodeStatus};
 use argosy_store::engine::Outcome;
 use jiff::SignedDuration;
 use std::sync::Arc;
@@ -59,6 +61,39 @@ async fn cuj_5_a_sick_node_is_told_to_cordon_and_is_put_back_when_it_is_well() {
     assert_eq!(find(&world, "n1").held, None);
     assert_eq!(audited(&world, "cordon").await.len(), 1);
     assert_eq!(audited(&world, "uncordon").await[0].actor, "argosy");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cuj_5_from_the_report_to_the_cordon_and_back_it_can_be_told_why() {
+    let world = World::with(settings()).await;
+    world.enrol("gpu-1").await;
+    world.says("gpu-1", results("boot=H xid=H")).await;
+    world.pass(seconds(5)).await;
+    let answer = world.says("gpu-1", results("boot=H xid=U")).await;
+    assert_eq!(answer.status, NodeStatus::Unhealthy, "CUJ-3");
+    world.pass(SignedDuration::from_millis(150)).await;
+    let commands = &world.control.commands;
+    let told = commands.fetch(&agent("gpu-1"), "gpu-1", Wire::Argosy).await.unwrap();
+    assert_eq!(told[0].kind, CommandKind::Cordon);
+    assert_eq!(world.node("gpu-1").status(), NodeStatus::Cordoned);
+    let why = world.control.nodes.why(&admin(), "gpu-1").await.unwrap();
+    let because = "gpu-1 is CORDONED because check xid says: xid says U";
+    assert!(why.summary.starts_with(because), "{}", why.summary);
+    let steps: Vec<String> =
+        why.steps.iter().map(|step| format!("{}: {}", step.kind, step.message)).collect();
+    let decided = "decision: decided to cordon it: check xid says: xid says U".to_owned();
+    assert!(steps.contains(&decided), "{steps:#?}");
+    let budgets = ["nodes without a pool 1/1, zone us-east1-b 1/1, fleet 1/1"];
+    let decision = why.steps.iter().find(|step| step.kind == "decision").unwrap();
+    assert_eq!(decision.evidence, budgets);
+
+    world.says("gpu-1", results("boot=H xid=H")).await;
+    world.pass(seconds(20)).await;
+    let why = world.control.nodes.why(&admin(), "gpu-1").await.unwrap();
+    assert!(why.summary.contains("it is well again"), "{}", why.summary);
+    world.beat("gpu-1").unwrap();
+    world.pass(seconds(12)).await;
+    assert_eq!(world.node("gpu-1").status(), NodeStatus::Active);
 }
 
 #[tokio::test(start_paused = true)]
