@@ -14,7 +14,7 @@ mod table;
 mod timeline;
 
 pub(super) use args::{Filter, Verb};
-pub(super) use describe::{gib, memory};
+pub(super) use describe::gib;
 pub(super) use table::{gpus, hottest, model, utilization};
 
 use super::follow::{self, Subject};

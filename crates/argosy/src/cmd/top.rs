@@ -1,6 +1,6 @@
 //! `argosy top`: what nodes and GPUs are doing, live.
 
-use super::node::{Filter, gib, gpus, hottest, memory, model, plain_id, utilization};
+use super::node::{Filter, gib, gpus, hottest, model, plain_id, utilization};
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Grid, Paint, Screen, clean, document, print};
 use crate::session::Session;
@@ -194,6 +194,12 @@ fn totals(nodes: &[Node]) -> String {
     parts.join(", ")
 }
 
+/// `41/80G`, in GiB: as short as a row of a terminal wants it.
+fn share(used: u64, total: u64) -> String {
+    let whole = |bytes: u64| bytes.saturating_add(1 << 29) >> 30;
+    format!("{}/{}G", whole(used), whole(total))
+}
+
 fn kilowatts(watts: u64) -> String {
     if watts < 1000 {
         format!("{watts} W")
@@ -229,10 +235,7 @@ fn row(node: &Node, times: Times, bars: bool) -> Vec<(String, Paint)> {
     let plain = |text: String| (text, Paint::Plain);
     let status = node.status.as_str();
     let (used, total) = memory_of(node.gpus.iter());
-    let memory = match (used, total) {
-        (0, _) => String::new(),
-        (used, total) => format!("{}/{} GiB", gib(used), gib(total)),
-    };
+    let memory = if used == 0 { String::new() } else { share(used, total) };
     let cpu = node.metrics.as_ref().map(|metrics| format!("{:.0}%", metrics.cpu_percent));
     vec![
         plain(node.id.clone()),
@@ -258,7 +261,10 @@ fn gpu_row(gpu: &Gpu, bars: bool) -> Vec<(String, Paint)> {
         blank(),
         plain(if gpu.name.is_empty() { String::new() } else { model(&gpu.name) }),
         plain(gpu.utilization.map(|percent| busy(percent, bars)).unwrap_or_default()),
-        plain(if gpu.memory_used.is_some() { memory(gpu) } else { String::new() }),
+        plain(match (gpu.memory_used, u64::try_from(gpu.memory_total)) {
+            (Some(used), Ok(total)) => share(used, total),
+            (Some(_) | None, _) => String::new(),
+        }),
         gpu.temperature.map_or((String::new(), Paint::Plain), heat),
         plain(gpu.power.map(|watts| format!("{watts}W")).unwrap_or_default()),
         blank(),

@@ -57,7 +57,7 @@ pub(super) fn run(up: &Up, screen: Screen) -> Result<Exit, Failure> {
             if new && let Err(error) = demonstrate(&server).await {
                 note(&format!("the demonstration is not complete: {}", clean(&error.to_string())));
             }
-            print(&welcome(&screen, up, address));
+            print(&welcome(&screen, up, address, nodes(&server).await));
             std::future::pending().await
         })
         .await
@@ -133,8 +133,14 @@ async fn create(
     }
 }
 
-/// Where it is, and five things to try.
-fn welcome(screen: &Screen, up: &Up, address: SocketAddr) -> String {
+/// How many nodes have registered; none if nobody can say.
+async fn nodes(server: &str) -> usize {
+    let Ok(client) = Client::new(server, None) else { return 0 };
+    client.nodes(&[("size", "1")]).await.map_or(0, |list| list.total)
+}
+
+/// Where it is, and a few things to try.
+fn welcome(screen: &Screen, up: &Up, address: SocketAddr, nodes: usize) -> String {
     let server = format!("http://{address}");
     let mut export = String::new();
     if let Some(dir) = unlisted_dir() {
@@ -146,6 +152,10 @@ fn welcome(screen: &Screen, up: &Up, address: SocketAddr) -> String {
     if !export.is_empty() {
         export.push('\n');
     }
+    let machines = match nodes {
+        0 => String::new(),
+        count => format!("  {:<49} what the {count} nodes are doing\n", "argosy top"),
+    };
     format!(
         "{} on {server}, kept in {}, log in {}
 API reference: {server}/docs
@@ -157,7 +167,7 @@ Try, in another terminal:
   argosy cloud quota set aws us-east-1 GPUS 64      give it more, and it becomes Ready by itself
   argosy cluster create demo --provider gcp --region us-west1 --wait
   argosy audit list                                 everything that was done, and by whom
-
+{machines}
 Ctrl-C stops everything.
 ",
         screen.paint("Argosy is running", Paint::Good),

@@ -280,7 +280,7 @@ fn gpu_lines(of: &[Gpu]) -> Option<Grid> {
 }
 
 /// `61.2/80 GiB`, or what of it is known.
-pub(in crate::cmd) fn memory(gpu: &Gpu) -> String {
+fn memory(gpu: &Gpu) -> String {
     let total = u64::try_from(gpu.memory_total).unwrap_or(0);
     match (gpu.memory_used, total) {
         (None, 0) => String::new(),

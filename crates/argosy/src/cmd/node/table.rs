@@ -116,9 +116,11 @@ pub(super) fn reason(node: &Node) -> String {
     let flags: Vec<&str> = node.flags.iter().map(|flag| flag.kind.as_str()).collect();
     let mut parts: Vec<String> = Vec::new();
     match node.status {
-        // Whoever took it out of service said why; that it is also ill is in the column HEALTH.
+        // Whoever took it out of service said why; that it is also ill is in the column HEALTH. What the
+        // server did by itself, it did because of the illness.
         NodeStatus::Cordoned | NodeStatus::Draining | NodeStatus::Terminated => {
-            parts.push(if held.is_empty() { ill } else { held });
+            let by_illness = held.is_empty() || (duty.automatic && !ill.is_empty());
+            parts.push(if by_illness { ill } else { held });
         }
         NodeStatus::Unknown | NodeStatus::Active | NodeStatus::Unhealthy => {
             // Before the first report there is nothing to say.

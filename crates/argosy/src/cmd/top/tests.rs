@@ -23,11 +23,11 @@ fn a_picture_has_totals_nodes_and_gpus() {
         draw(&screen(None), &args(By::Util, true), nodes, times(), false),
         "\
 2 nodes (1 ACTIVE, 1 CORDONED), 2 GPUs, 85% busy, 80/160 GiB, 1.0 kW
-NODE   POOL  STATUS    GPUS     UTIL  MEMORY      TEMP  POWER  CPU  HEARD
-gpu-1  h100  ACTIVE    2x H100  85%   80/160 GiB  71C   1000W  3%   4s
-  0                    H100     80%   40/80 GiB   61C   500W
-  1                    H100     90%   40/80 GiB   71C   500W
-gpu-2  h100  CORDONED  -        -     -           -     -      -    -
+NODE   POOL  STATUS    GPUS     UTIL  MEMORY   TEMP  POWER  CPU  HEARD
+gpu-1  h100  ACTIVE    2x H100  85%   80/160G  71C   1000W  3%   4s
+  0                    H100     80%   40/80G   61C   500W
+  1                    H100     90%   40/80G   71C   500W
+gpu-2  h100  CORDONED  -        -     -        -     -      -    -
 "
     );
 }

@@ -134,6 +134,20 @@ fn the_reason_is_what_speaks_against_a_node() {
             }),
             "by alice",
         ),
+        (
+            json!({
+                "status": "CORDONED", "health": health("UNHEALTHY", "fatal-xid", "Xid 79"),
+                "duty": { "state": "Cordoned", "by": "argosy", "automatic": true, "reason": "sick" },
+            }),
+            "Xid 79",
+        ),
+        (
+            json!({
+                "status": "CORDONED",
+                "duty": { "state": "Cordoned", "by": "argosy", "automatic": true, "reason": "silent" },
+            }),
+            "argosy: silent",
+        ),
     ];
     for (with, expected) in rows {
         assert_eq!(reason(&node("a", with.clone())), expected, "{with}");
