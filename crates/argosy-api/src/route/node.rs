@@ -128,7 +128,8 @@ fn nodes() -> Vec<Route> {
             "Everything that was written down about a node, newest first.",
         )
         .with(vec![before(), limit()])
-        .answers(ok("The lines.", LEDGER, &[])),
+        .answers(ok("The lines.", LEDGER, &[]))
+        .command("node history"),
         read(
             &format!("{ITEM}/why"),
             Operation::NodeWhy,

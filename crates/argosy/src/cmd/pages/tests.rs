@@ -135,3 +135,28 @@ fn help_about_nothing_we_know_names_the_nearest() {
     assert_eq!(failure.exit, Exit::Usage);
     assert_eq!(failure.fix, ["did you mean `cluster`?"]);
 }
+
+#[test]
+fn every_route_that_names_a_command_names_one_that_is_there() {
+    let mut root = Cli::command();
+    root.build();
+    for route in argosy_api::route::ROUTES.iter() {
+        let Some(line) = &route.cli else { continue };
+        let mut command = &root;
+        for word in line.split_whitespace() {
+            match word.strip_prefix("--") {
+                Some(flag) => assert!(
+                    command.get_arguments().any(|arg| arg.get_long() == Some(flag)),
+                    "{} {}: `argosy {line}` has no --{flag}",
+                    route.method,
+                    route.path
+                ),
+                None => {
+                    command = command.find_subcommand(word).unwrap_or_else(|| {
+                        panic!("{} {}: there is no `argosy {line}`", route.method, route.path)
+                    });
+                }
+            }
+        }
+    }
+}
