@@ -219,6 +219,8 @@ fn show(session: &Session, commands: &[Command]) {
 /// diagnostics for people, who have been told the rest.
 pub(super) fn show_acted(session: &Session, commands: &[Command], with_result: bool) {
     match session.format {
+        // Whoever was told nothing has been said why not.
+        _ if commands.is_empty() => {}
         Format::Json | Format::Yaml | Format::Name => show(session, commands),
         Format::Table | Format::Wide => {
             for command in commands.iter().filter(|_| with_result) {

@@ -121,7 +121,8 @@ fn show(session: &Session, args: &Top, mut nodes: Vec<Node>) {
         }
         Format::Name => {
             sort(&mut nodes, args.by);
-            print(&nodes.iter().map(|node| format!("node/{}\n", node.id)).collect::<String>());
+            let line = |node: &Node| format!("node/{}\n", clean(&node.id));
+            print(&nodes.iter().map(line).collect::<String>());
         }
         Format::Table | Format::Wide => {
             print(&draw(&session.screen, args, nodes, Times::relative(session), false));

@@ -1,6 +1,6 @@
 //! Nodes as a table: one line each, with what speaks against it last.
 
-use crate::output::{Format, Grid, Paint, document, print};
+use crate::output::{Format, Grid, Paint, clean, document, print};
 use crate::session::Session;
 use crate::view::{Times, to_value};
 use argosy_api::node::{Gpu, HealthStatus, Liveness, Node, NodeStatus};
@@ -17,7 +17,8 @@ pub(super) fn show(session: &Session, nodes: &[Node], list: bool) {
             print(&document(&value, session.format == Format::Yaml));
         }
         Format::Name => {
-            print(&nodes.iter().map(|node| format!("node/{}\n", node.id)).collect::<String>());
+            let line = |node: &Node| format!("node/{}\n", clean(&node.id));
+            print(&nodes.iter().map(line).collect::<String>());
         }
         Format::Table | Format::Wide => print(&table(session, nodes)),
     }

@@ -3,7 +3,7 @@
 use super::args::{Events, History, Timeline};
 use super::plain_id;
 use crate::failure::{Exit, Failure};
-use crate::output::{Format, Grid, Paint, document, line, note, print};
+use crate::output::{Format, Grid, Paint, clean, document, line, note, print};
 use crate::session::Session;
 use crate::view::{Times, to_value};
 use argosy_api::client::ClientError;
@@ -172,7 +172,8 @@ fn show(session: &Session, entries: &[LedgerEntry], which: Which, headers: bool)
             print(&document(&value, session.format == Format::Yaml));
         }
         Format::Name => {
-            let line = |entry: &LedgerEntry| format!("{}/{}\n", entry.node_id, entry.sequence);
+            let line =
+                |entry: &LedgerEntry| format!("{}/{}\n", clean(&entry.node_id), entry.sequence);
             print(&entries.iter().map(line).collect::<String>());
         }
         Format::Table | Format::Wide => {

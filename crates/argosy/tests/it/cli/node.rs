@@ -420,7 +420,7 @@ async fn many_nodes_are_told_and_one_that_cannot_be_does_not_stop_the_others() {
 async fn what_cannot_be_is_refused_with_what_to_do() {
     let server = Setup::embedded().start().await;
     register(&server, &["gpu-17", "gpu-18"]).await;
-    let rows: [(i32, &[&str], &str); 17] = [
+    let rows: [(i32, &[&str], &str); 18] = [
         (3, &["node", "get", "gpx-17"], "did you mean `gpu-17`?"),
         (3, &["node", "cordon", "zzzzzzzz"], "Register it first"),
         (3, &["node", "events", "zzzzzzzz"], "Register it first"),
@@ -428,6 +428,7 @@ async fn what_cannot_be_is_refused_with_what_to_do() {
         (3, &["node", "drain", "--pool", "nope", "--reason", "x"], "no node matches"),
         (3, &["why", "node/zzzzzzzz"], "Register it first"),
         (5, &["node", "uncordon", "gpu-17"], "is not cordoned"),
+        (5, &["node", "uncordon", "gpu-17", "-o", "json"], "is not cordoned"),
         (5, &["node", "delete", "gpu-17", "--yes"], "argosy why node/gpu-17"),
         (6, &["node", "delete", "gpu-17"], "Forget node gpu-17"),
         (6, &["node", "terminate", "gpu-17", "--reason", "x"], "Terminate node gpu-17"),
