@@ -197,7 +197,10 @@ fn said(noun: &str, code: &Code) -> String {
     match code.row {
         Some(row) => {
             let (name, class, action) = (&row.name, row.class.as_str(), row.action.as_str());
-            format!("catalogue {version}: {noun} {number} {name}: class {class}, action {action}")
+            let meaning = &row.meaning;
+            format!(
+                "catalogue {version}: {noun} {number} {name}: class {class}, action {action}: {meaning}"
+            )
         }
         None => format!("catalogue {version}: {noun} {number} is not in it"),
     }

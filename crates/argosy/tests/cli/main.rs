@@ -91,6 +91,11 @@ fn a_wrong_command_line_is_64_and_says_what_was_meant() {
             ("pause", 64, "--reason"),
             ("safety close fleet", 64, "--reason"),
             ("command list --state done", 64, "possible values: pending"),
+            ("policy explain", 64, "--xid"),
+            ("policy explain --xid 79 --event {}", 64, "cannot be used with"),
+            ("policy explain --event {} --server http://127.0.0.1:1", 64, "event_type is missing"),
+            ("policy check nothing.yaml", 64, "cannot read nothing.yaml"),
+            ("policy backtest -f nothing.yaml --since 5", 64, "like 500ms, 10s or 30m"),
             ("help clutser", 64, "did you mean `cluster`?"),
             ("token new --name a --role adapter", 64, "--adapter"),
         ],
@@ -132,6 +137,57 @@ fn an_unreachable_server_is_7() {
             ("why a --server http://127.0.0.1:1", 7, "cannot reach the server"),
             ("top --server http://127.0.0.1:1", 7, "cannot reach the server"),
             ("pause --reason x --server http://127.0.0.1:1", 7, "cannot reach the server"),
+            ("policy list --server http://127.0.0.1:1", 7, "cannot reach the server"),
+            ("policy explain --xid 79 --server http://127.0.0.1:1", 7, "cannot reach the server"),
+        ],
+    );
+}
+
+#[test]
+fn policies_are_checked_and_tested_without_a_server() {
+    let home = Home::new("policy");
+    let rule = |condition: &str| {
+        format!("rules:\n  - name: hot\n    condition: {condition}\n    result: degraded\n")
+    };
+    let hot = rule("has(event.metrics.temperature) && event.metrics.temperature >= 85");
+    home.write("good.yaml", &hot);
+    home.write("odd.yaml", &rule("event.event_type == 'termal'"));
+    home.write("bad.yaml", &rule("event.metric.temperature > 85"));
+    home.write("worse.yaml", &rule("event.message.startWith('x')"));
+    home.write("navarch.yaml", &format!("version: v1\nextends: base\n{hot}"));
+    let case = |expect: &str| {
+        format!(
+            "tests: [{{event: {{event_type: thermal, metrics: {{temperature: 90}}}}, expect: {expect}}}]\n"
+        )
+    };
+    home.write("tested.yaml", &format!("{hot}{}", case("{result: degraded, rule: hot}")));
+    home.write("fails.yaml", &case("healthy"));
+    check(
+        &home,
+        &[
+            ("policy check good.yaml", 0, "good.yaml is fine: 1 rule"),
+            ("policy check good.yaml -o json", 0, "\"rules\": 1"),
+            ("policy check odd.yaml", 0, "warning: odd.yaml:3:16: rules[0].condition: can never"),
+            ("policy check bad.yaml", 64, "bad.yaml:3:16: rules[0].condition: gives no answer"),
+            (
+                "policy check worse.yaml",
+                64,
+                "worse.yaml:3:39: rules[0].condition: unknown function",
+            ),
+            (
+                "policy check navarch.yaml",
+                0,
+                "warning: navarch.yaml:2:1: the key `extends` is ignored",
+            ),
+            ("policy test good.yaml", 64, "there is nothing to test"),
+            ("policy test tested.yaml", 0, "1 case as expected"),
+            (
+                "policy test tested.yaml --cases fails.yaml",
+                1,
+                "expected healthy, and is degraded by hot",
+            ),
+            ("policy test tested.yaml --cases fails.yaml -o json", 1, "\"failed\": 1"),
+            ("policy test tested.yaml --cases good.yaml", 64, "good.yaml:1:1: unknown key `rules`"),
         ],
     );
 }

@@ -19,6 +19,9 @@ mod contract;
 mod cli;
 
 #[cfg(test)]
+mod policy;
+
+#[cfg(test)]
 mod auth;
 
 #[cfg(test)]
