@@ -205,13 +205,10 @@ impl Class {
     /// How bad one such event is, for want of a better judge: the driver and history rules know more.
     pub const fn severity(self) -> Severity {
         match self {
-            Class::Info | Class::App => Severity::Healthy,
-            Class::Follow
-            | Class::Config
-            | Class::Unknown
-            | Class::Link
-            | Class::Facility
-            | Class::Reduced => Severity::Degraded,
+            Class::Info | Class::App | Class::Follow => Severity::Healthy,
+            Class::Config | Class::Unknown | Class::Link | Class::Facility | Class::Reduced => {
+                Severity::Degraded
+            }
             Class::GpuReset | Class::Vm | Class::Node | Class::Support => Severity::Unhealthy,
         }
     }

@@ -20,7 +20,8 @@ This page is printed from the [catalogue](../crates/argosy-core/data/xid.csv) th
 In this order, and every opinion stands in the record, so that a disagreement is seen.
 
 1. **The driver's recovery action.** Newer drivers say themselves what a GPU needs (NVML's field 230, and Xid 154 when it
-   changes). Nobody is closer to the fault, so what they say decides.
+   changes). Nobody is closer to the fault, so what they ask for decides. That they ask for nothing turns a code that wants a
+   reset of the GPU or of the virtual machine into a warning.
 2. **The catalogue**: the class of the code, where the driver says nothing. For Xid 144 to 150 the unit, the reason and the
    status in the line decide; where the table of NVLink 5 events does not have them, the row of the Xid holds.
 3. **History**: rules that count, such as five faults of one GPU in a day, or the same GPU again after its reset. They can

@@ -143,7 +143,7 @@ fn a_class_condemns_only_what_is_hardware() {
     for (class, condemns, severity) in [
         (Class::Info, false, Severity::Healthy),
         (Class::App, false, Severity::Healthy),
-        (Class::Follow, false, Severity::Degraded),
+        (Class::Follow, false, Severity::Healthy),
         (Class::Config, false, Severity::Degraded),
         (Class::Unknown, false, Severity::Degraded),
         (Class::Link, true, Severity::Degraded),

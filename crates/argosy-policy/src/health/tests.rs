@@ -129,6 +129,7 @@ fn every_xid_is_judged_by_its_class() {
             other => panic!("{other} is a class that the default policy does not know"),
         };
         assert_eq!(said(&xid(row.code), &NODE), expected, "Xid {}", row.code);
+        assert!(expected.starts_with(word(row.class.severity())), "as docs/xid.md says");
         count += 1;
     }
     assert_eq!(count, 173);

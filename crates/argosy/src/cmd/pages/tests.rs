@@ -53,6 +53,18 @@ fn the_reference_of_commands_is_generated() {
 }
 
 #[test]
+fn the_default_policy_as_a_file_is_generated() {
+    let spec = argosy_policy::HealthPolicy::default_spec();
+    let file = format!(
+        "# The health policy that is in force where nobody wrote one; a place to begin from.\n\
+         # Printed from the code (`UPDATE=1 cargo test -p argosy`); do not edit.\n\
+         {}",
+        serde_saphyr::to_string(&spec).unwrap()
+    );
+    golden("docs/examples/default-policy.yaml", &file);
+}
+
+#[test]
 fn the_reference_of_the_configuration_is_generated() {
     golden("docs/config.md", &crate::config::docs(crate::cmd::server::FLAGS));
 }
