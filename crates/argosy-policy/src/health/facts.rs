@@ -239,18 +239,17 @@ impl VariableResolver for Variables<'_> {
     }
 }
 
-macro_rules! names {
-    ($($name:literal),+ $(,)?) => {{
-        static NAMES: LazyLock<Vec<CelString<'static>>> =
-            LazyLock::new(|| [$($name),+].map(CelString::from).into());
-        &NAMES
-    }};
-}
-
-/// As Navarch gives it to its rules, and what we know besides.
-impl Members for EventFacts<'_> {
-    fn names(&self) -> &'static [CelString<'static>] {
-        names!(
+/// Every name that a variable may have, in order; empty for what is no variable.
+pub(crate) fn names(variable: &str) -> &'static [CelString<'static>] {
+    macro_rules! list {
+        ($($name:literal),+ $(,)?) => {{
+            static NAMES: LazyLock<Vec<CelString<'static>>> =
+                LazyLock::new(|| [$($name),+].map(CelString::from).into());
+            &NAMES
+        }};
+    }
+    match variable {
+        "event" => list!(
             "count",
             "event_type",
             "gpu_index",
@@ -262,7 +261,21 @@ impl Members for EventFacts<'_> {
             "recovery_action",
             "system",
             "timestamp",
-        )
+        ),
+        "node" => {
+            list!("agent", "id", "instance_type", "labels", "pool", "provider", "region", "zone")
+        }
+        "gpu" => list!("driver_version", "index", "name", "serial", "uuid"),
+        "xid" | "sxid" => list!("action", "class", "code", "condemns", "meaning", "name"),
+        "recovery" => list!("action", "meaning"),
+        _ => &[],
+    }
+}
+
+/// As Navarch gives it to its rules, and what we know besides.
+impl Members for EventFacts<'_> {
+    fn names(&self) -> &'static [CelString<'static>] {
+        names("event")
     }
 
     fn member<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
@@ -289,7 +302,7 @@ impl Members for EventFacts<'_> {
 
 impl Members for NodeFacts<'_> {
     fn names(&self) -> &'static [CelString<'static>] {
-        names!("agent", "id", "instance_type", "labels", "pool", "provider", "region", "zone")
+        names("node")
     }
 
     fn member<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
@@ -313,7 +326,7 @@ impl Members for NodeFacts<'_> {
 
 impl Members for Option<&Gpu> {
     fn names(&self) -> &'static [CelString<'static>] {
-        names!("driver_version", "index", "name", "serial", "uuid")
+        names("gpu")
     }
 
     fn member<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
@@ -331,7 +344,7 @@ impl Members for Option<&Gpu> {
 
 impl Members for Option<Code> {
     fn names(&self) -> &'static [CelString<'static>] {
-        names!("action", "class", "code", "condemns", "meaning", "name")
+        names("xid")
     }
 
     fn member<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
@@ -350,7 +363,7 @@ impl Members for Option<Code> {
 
 impl Members for Option<Wanted> {
     fn names(&self) -> &'static [CelString<'static>] {
-        names!("action", "meaning")
+        names("recovery")
     }
 
     fn member<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {

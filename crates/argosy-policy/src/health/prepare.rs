@@ -4,11 +4,13 @@
 //! of history become look-ups in a variable that no text can name, because a function of the
 //! interpreter's cannot see the event it is asked about.
 
+use super::facts::names;
 use super::history::{Count, FATAL, WRONG_WHAT};
 use super::pattern::Pattern;
 use crate::limits::BadNode;
+use argosy_core::nearest::nearest;
 use cel::IdedExpr;
-use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators};
 use cel::common::types::{CelList, CelString, CelUInt};
 use cel::common::value::Val;
 
@@ -31,54 +33,89 @@ impl Constants {
 /// Rewrites a condition that was found good.
 ///
 /// # Errors
-/// A window or pattern that is none.
-pub(crate) fn prepare(node: &mut IdedExpr, constants: &mut Constants) -> Result<(), BadNode> {
-    let id = node.id;
-    match &mut node.expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => Ok(()),
-        Expr::Select(select) => {
-            prepare(&mut select.operand, constants)?;
-            // `a.b` may be a variable of that name, so the interpreter looks for one each time; `a['b']`
-            // cannot be.
-            if !select.test {
-                let field =
-                    LiteralValue::String(CelString::from(std::mem::take(&mut select.field)));
-                let at = IdedExpr { id, expr: Expr::Literal(field) };
-                node.expr = index(*std::mem::take(&mut select.operand), at);
-            }
-            Ok(())
-        }
-        Expr::List(list) => all(&mut list.elements, constants),
-        Expr::Map(map) => map.entries.iter_mut().try_for_each(|entry| match &mut entry.expr {
-            EntryExpr::StructField(field) => prepare(&mut field.value, constants),
-            EntryExpr::MapEntry(entry) => {
-                prepare(&mut entry.key, constants)?;
-                prepare(&mut entry.value, constants)
-            }
-        }),
-        Expr::Comprehension(comprehension) => {
-            prepare(&mut comprehension.iter_range, constants)?;
-            prepare(&mut comprehension.accu_init, constants)?;
-            prepare(&mut comprehension.loop_cond, constants)?;
-            prepare(&mut comprehension.loop_step, constants)?;
-            prepare(&mut comprehension.result, constants)
-        }
-        Expr::Call(call) => {
-            if let Some(target) = &mut call.target {
-                prepare(target, constants)?;
-            }
-            all(&mut call.args, constants)?;
-            let bad = |message: String| BadNode { id, message };
-            if let Some(expr) = replaced(id, call, constants).map_err(bad)? {
-                node.expr = expr;
-            }
-            Ok(())
-        }
-    }
+/// A window or pattern that is none, and members that a variable never has.
+pub(crate) fn prepare(tree: &mut IdedExpr, constants: &mut Constants) -> Result<(), BadNode> {
+    Preparer { constants, bound: Vec::new() }.node(tree)
 }
 
-fn all(nodes: &mut [IdedExpr], constants: &mut Constants) -> Result<(), BadNode> {
-    nodes.iter_mut().try_for_each(|node| prepare(node, constants))
+struct Preparer<'a> {
+    constants: &'a mut Constants,
+    /// Names that comprehensions around here give to something of theirs.
+    bound: Vec<String>,
+}
+
+impl Preparer<'_> {
+    fn node(&mut self, node: &mut IdedExpr) -> Result<(), BadNode> {
+        let id = node.id;
+        match &mut node.expr {
+            Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => Ok(()),
+            Expr::Select(select) => {
+                self.member(select).map_err(|message| BadNode { id, message })?;
+                self.node(&mut select.operand)?;
+                // `a.b` may be a variable of that name, so the interpreter looks for one each time;
+                // `a['b']` cannot be.
+                if !select.test {
+                    let field = CelString::from(std::mem::take(&mut select.field));
+                    let at = IdedExpr { id, expr: Expr::Literal(LiteralValue::String(field)) };
+                    node.expr = index(*std::mem::take(&mut select.operand), at);
+                }
+                Ok(())
+            }
+            Expr::List(list) => self.all(&mut list.elements),
+            Expr::Map(map) => map.entries.iter_mut().try_for_each(|entry| match &mut entry.expr {
+                EntryExpr::StructField(field) => self.node(&mut field.value),
+                EntryExpr::MapEntry(entry) => {
+                    self.node(&mut entry.key)?;
+                    self.node(&mut entry.value)
+                }
+            }),
+            Expr::Comprehension(comprehension) => {
+                self.node(&mut comprehension.iter_range)?;
+                self.node(&mut comprehension.accu_init)?;
+                let before = self.bound.len();
+                self.bound.push(comprehension.iter_var.clone());
+                self.bound.extend(comprehension.iter_var2.clone());
+                self.node(&mut comprehension.loop_cond)?;
+                self.node(&mut comprehension.loop_step)?;
+                self.bound.truncate(before);
+                self.node(&mut comprehension.result)
+            }
+            Expr::Call(call) => {
+                if let Some(target) = &mut call.target {
+                    self.node(target)?;
+                }
+                self.all(&mut call.args)?;
+                let bad = |message: String| BadNode { id, message };
+                if let Some(expr) = replaced(id, call, self.constants).map_err(bad)? {
+                    node.expr = expr;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn all(&mut self, nodes: &mut [IdedExpr]) -> Result<(), BadNode> {
+        nodes.iter_mut().try_for_each(|node| self.node(node))
+    }
+
+    /// A member that one of our variables never has is a typing mistake, and not a key that is missing
+    /// today. `has(…)` may ask for anything.
+    fn member(&self, select: &SelectExpr) -> Result<(), String> {
+        let Expr::Ident(variable) = &select.operand.expr else { return Ok(()) };
+        let known: Vec<&str> = names(variable).iter().map(CelString::inner).collect();
+        let field = select.field.as_str();
+        if select.test
+            || self.bound.contains(variable)
+            || known.is_empty()
+            || known.contains(&field)
+        {
+            return Ok(());
+        }
+        Err(match nearest(field, known.iter().copied()) {
+            Some(meant) => format!("`{variable}` has no `{field}`; did you mean `{meant}`?"),
+            None => format!("`{variable}` has no `{field}`; it has {}", known.join(", ")),
+        })
+    }
 }
 
 /// What stands for a call; `None` if it stays.

@@ -398,7 +398,7 @@ fn what_is_not_there_is_an_error_unless_the_answer_is_known_without_it() {
     let pcie = event(EventType::Pcie, "");
     check("event.metrics.temperature > 90", &pcie, Err("No such key: temperature"));
     check("xid.class == 'app'", &pcie, Err("No such key: class"));
-    check("event.nothing == 1", &xid(31), Err("No such key: nothing"));
+    check("event['nothing'] == 1", &xid(31), Err("No such key: nothing"));
     check("node.labels.nothing == 'x' || true", &pcie, Ok(true));
     check("event.metrics.temperature > 90 && event.event_type == 'thermal'", &pcie, Ok(false));
     check("event.event_type == 'thermal' && event.metrics.temperature > 90", &pcie, Ok(false));
@@ -509,7 +509,7 @@ fn a_rule_that_can_give_no_answer_is_refused() {
     let never = ": gives no answer for any kind of event: ";
     refused("event.message", &format!("{never}must be true or false, and is of type string"));
     refused("1 + 1", &format!("{never}must be true or false, and is of type int"));
-    refused("event.nope == 1", &format!("{never}No such key: nope"));
+    refused("event.metrics.nope == 1", &format!("{never}No such key: nope"));
     refused("event", &format!("{never}must be true or false, and is of type map"));
     refused("node.labels", &format!("{never}must be true or false, and is of type map"));
     refused("1 / 0 == 1", &format!("{never}division by zero"));
@@ -520,6 +520,22 @@ fn a_rule_that_can_give_no_answer_is_refused() {
          write a whole number and a unit (ms, s, m, h, d), like 500ms, 10s or 30m"
         ),
     );
+}
+
+#[test]
+fn a_member_that_a_variable_never_has_is_a_typing_mistake() {
+    refused(
+        "event.event_type == 'thermal' &&\n event.metric.temperature > 3",
+        " at 2:7: `event` has no `metric`; did you mean `metrics`?",
+    );
+    refused("node.label.rack == 'x'", " at 1:5: `node` has no `label`; did you mean `labels`?");
+    refused(
+        "xid.severity == 1",
+        " at 1:4: `xid` has no `severity`; it has action, class, code, condemns, meaning, name",
+    );
+    // A guard may ask for what a later build knows, and a comprehension may call things as it likes.
+    check("has(event.later)", &xid(31), Ok(false));
+    check("[{'x': 1}].exists(event, event.x == 1)", &xid(31), Ok(true));
 }
 
 #[test]

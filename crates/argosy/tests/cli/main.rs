@@ -168,7 +168,11 @@ fn policies_are_checked_and_tested_without_a_server() {
             ("policy check good.yaml", 0, "good.yaml is fine: 1 rule"),
             ("policy check good.yaml -o json", 0, "\"rules\": 1"),
             ("policy check odd.yaml", 0, "warning: odd.yaml:3:16: rules[0].condition: can never"),
-            ("policy check bad.yaml", 64, "bad.yaml:3:16: rules[0].condition: gives no answer"),
+            (
+                "policy check bad.yaml",
+                64,
+                "bad.yaml:3:21: rules[0].condition: `event` has no `metric`",
+            ),
             (
                 "policy check worse.yaml",
                 64,
