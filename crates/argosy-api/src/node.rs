@@ -487,17 +487,47 @@ pub struct FindingList {
     pub items: Vec<Finding>,
 }
 
-/// Something that happened on a node, and what the policy made of it.
+/// The kinds of event there are.
+pub const EVENT_TYPES: &[&str] = &[
+    "unknown",
+    "xid",
+    "thermal",
+    "power",
+    "memory",
+    "nvlink",
+    "pcie",
+    "driver_error",
+    "ecc_sbe",
+    "ecc_dbe",
+    "sxid",
+];
+
+/// The parts of a GPU an event can be about.
+pub const SYSTEMS: &[&str] = &[
+    "DCGM_HEALTH_WATCH_UNKNOWN",
+    "DCGM_HEALTH_WATCH_PCIE",
+    "DCGM_HEALTH_WATCH_NVLINK",
+    "DCGM_HEALTH_WATCH_PMU",
+    "DCGM_HEALTH_WATCH_MCU",
+    "DCGM_HEALTH_WATCH_MEM",
+    "DCGM_HEALTH_WATCH_SM",
+    "DCGM_HEALTH_WATCH_INFOROM",
+    "DCGM_HEALTH_WATCH_THERMAL",
+    "DCGM_HEALTH_WATCH_POWER",
+    "DCGM_HEALTH_WATCH_DRIVER",
+    "DCGM_HEALTH_WATCH_NVSWITCH",
+];
+
+/// Something that happened on a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeEvent {
     /// When, by the node's clock. For people; nothing is decided by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "date-time")]
     pub node_time: Option<String>,
-    /// `xid`, `thermal`, `power`, `memory`, `nvlink`, `pcie`, `driver_error`, `ecc_sbe`, `ecc_dbe`,
-    /// `unknown`.
+    /// One of `EVENT_TYPES`.
     pub event_type: String,
-    /// Which part of the GPU: `DCGM_HEALTH_WATCH_DRIVER`, …
+    /// Which part of the GPU: one of `SYSTEMS`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
     /// The GPU's place; -1 for the whole node.

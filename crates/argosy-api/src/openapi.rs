@@ -3,7 +3,7 @@
 use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
 use crate::command::{Command, CommandCreate, CommandList};
 use crate::error::{CODES, Problem};
-use crate::node::{FindingList, Ledger, MetricsHistory, Node, NodeList, Why};
+use crate::node::{EVENT_TYPES, FindingList, Ledger, MetricsHistory, Node, NodeList, SYSTEMS, Why};
 use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
 use crate::policy::{Policy, PolicyList, PolicyPut};
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
@@ -54,8 +54,17 @@ fn operation(route: &Route) -> Value {
                 .collect::<Map<_, _>>();
             set(&mut response, "content", Value::Object(content));
         }
-        if let (Operation::Create(scope), 201) = (route.operation, answer.status) {
-            set(&mut response, "links", links(scope));
+        match (route.operation, answer.status) {
+            (Operation::Create(scope), 201) => set(&mut response, "links", links(scope)),
+            (Operation::CreateCommand, 201) => {
+                let id = json!({ "command_id": "$response.body#/id" });
+                set(&mut response, "links", links_to(&["getCommand"], &id));
+            }
+            (Operation::PutPolicy, 200) => {
+                let name = json!({ "policy": "$response.body#/name" });
+                set(&mut response, "links", links_to(&["getPolicy", "deletePolicy"], &name));
+            }
+            _ => {}
         }
         responses.insert(answer.status.to_string(), response);
     }
@@ -101,16 +110,18 @@ fn links(created: Scope) -> Value {
         }),
         Scope::NodePools => json!({ "nodepool_id": "$response.body#/uid" }),
     };
-    ROUTES
+    let routes = ROUTES
         .iter()
         .filter(|route| route.path.starts_with(&created.path()) && route.path.contains(&item))
-        .filter(|route| created != Scope::Clusters || !route.path.contains("{nodepool_id}"))
-        .map(|route| {
-            let link = json!({ "operationId": route.id, "parameters": parameters });
-            (route.id.clone(), link)
-        })
-        .collect::<Map<_, _>>()
-        .into()
+        .filter(|route| created != Scope::Clusters || !route.path.contains("{nodepool_id}"));
+    let ids: Vec<&str> = routes.map(|route| route.id.as_str()).collect();
+    links_to(&ids, &parameters)
+}
+
+fn links_to(ids: &[&str], parameters: &Value) -> Value {
+    let link =
+        |id: &&str| ((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
+    ids.iter().map(link).collect::<Map<_, _>>().into()
 }
 
 fn media_type(media: &str, schema: Option<&str>) -> Value {
@@ -283,6 +294,13 @@ fn refine(schemas: &mut Value) {
         "additionalProperties": { "type": ["boolean", "number", "string"] },
     });
     set_at(schemas, "/NodeEvent/properties", "metrics", metrics);
+    for (member, what, words) in [
+        ("event_type", "What kind of event.", EVENT_TYPES),
+        ("system", "Which part of the GPU.", SYSTEMS),
+    ] {
+        let schema = json!({ "description": what, "type": "string", "enum": words });
+        set_at(schemas, "/NodeEvent/properties", member, schema);
+    }
     for body in ["CommandCreate", "ExplainRequest", "BacktestRequest", "SafetyReason", "Rule"] {
         set_at(schemas, &format!("/{body}"), "additionalProperties", json!(false));
     }

@@ -150,6 +150,16 @@ impl Operation {
         matches!(self, Operation::ExplainPolicy | Operation::BacktestPolicy)
     }
 
+    /// Whether a node may be named beside the path.
+    const fn names_a_node(self) -> bool {
+        matches!(self, Operation::ExplainPolicy | Operation::ListCommands)
+    }
+
+    /// Whether there may be too many of what it makes.
+    const fn is_limited(self) -> bool {
+        matches!(self, Operation::CreateCommand | Operation::PutPolicy)
+    }
+
     /// Whether it looks at so much that only a few may run at once: people's lists must not keep nodes
     /// waiting.
     pub const fn is_heavy(self) -> bool {
@@ -669,15 +679,14 @@ impl Route {
         let mut statuses = vec![400, 401, 403, 500, 503];
         let rules = [
             // What an earlier create with the same key made may be gone.
-            // A request about an event may name a node.
-            (404, create || self.path.contains('{') || self.operation == Operation::ExplainPolicy),
+            (404, create || self.path.contains('{') || self.operation.names_a_node()),
             (409, conflict),
             (410, self.operation.watches()),
             (408, self.body.is_some()),
             (413, self.body.is_some()),
             (415, self.body.is_some()),
             (422, create),
-            (429, self.operation.is_heavy() || self.operation == Operation::CreateCommand),
+            (429, self.operation.is_heavy() || self.operation.is_limited()),
             (507, write),
         ];
         statuses.extend(rules.into_iter().filter(|(_, holds)| *holds).map(|(status, _)| status));
@@ -688,26 +697,32 @@ impl Route {
 
 /// The parameters a path has by itself, and the one header every route understands.
 fn paths(path: &str) -> Vec<Parameter> {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let of = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     let known = [
-        ("cluster_id", "The cluster's id, or its name."),
-        ("nodepool_id", "The node pool's name, or its uid."),
-        ("node_id", "What the node registered as."),
-        ("command_id", "The command's id."),
-        ("policy", "The policy's name."),
-        ("pool", "The pool's name."),
-        ("scope", "The breaker's scope, its slashes percent-encoded: `fleet`, `zone%2F…`."),
+        ("cluster_id", "The cluster's id, or its name.", text()),
+        ("nodepool_id", "The node pool's name, or its uid.", text()),
+        ("node_id", "What the node registered as.", text()),
+        ("command_id", "The command's id.", text()),
+        ("policy", "The policy's name.", of("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")),
+        ("pool", "The pool's name.", text()),
+        (
+            "scope",
+            "The breaker's scope, its slashes percent-encoded: `fleet`, `zone%2F…`.",
+            of("^(fleet|zone/[a-z0-9/-]+|pool/[a-z0-9-]+/[a-z0-9-]*)$"),
+        ),
     ];
-    let named = |(name, description)| Parameter {
+    let named = |(name, description, schema)| Parameter {
         name,
         place: Place::Path,
         description,
-        schema: json!({ "type": "string", "minLength": 1 }),
+        schema,
         repeats: false,
         required: true,
     };
     known
         .into_iter()
-        .filter(|(name, _)| path.contains(&format!("{{{name}}}")))
+        .filter(|(name, ..)| path.contains(&format!("{{{name}}}")))
         .map(named)
         .chain([profile()])
         .collect()

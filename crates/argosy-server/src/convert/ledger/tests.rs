@@ -121,3 +121,10 @@ fn an_event_that_was_shown_can_be_asked_about() {
     let Value::Object(shown) = serde_json::to_value(event_wire(&event)).unwrap() else { panic!() };
     assert_eq!(super::event(shown, "event"), Ok(event));
 }
+
+#[test]
+fn the_reference_lists_the_words_there_are() {
+    let types: Vec<&str> = EventType::ALL.iter().map(|kind| kind.as_str()).collect();
+    let systems: Vec<&str> = System::ALL.iter().map(|system| system.as_str()).collect();
+    assert_eq!((types.as_slice(), systems.as_slice()), (api::EVENT_TYPES, api::SYSTEMS));
+}
