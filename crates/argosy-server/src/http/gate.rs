@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 /// How many may wait for their turn. A turn is milliseconds, so a longer queue means that more is asked
 /// than can be answered, and who waits at its end has given up before it gets there.
@@ -28,7 +28,7 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 pub(super) struct Gate {
-    at_work: Semaphore,
+    at_work: Arc<Semaphore>,
     waiting: Semaphore,
     pages: Mutex<Pages>,
 }
@@ -61,18 +61,18 @@ impl Gate {
     /// A gate on a machine with so many cores.
     pub(super) fn new(cores: usize) -> Self {
         Self {
-            at_work: Semaphore::new((cores / 2).max(1)),
+            at_work: Arc::new(Semaphore::new((cores / 2).max(1))),
             waiting: Semaphore::new(WAITING_MAX),
             pages: Mutex::default(),
         }
     }
 
-    /// Waits for a turn; it lasts until what is returned is dropped.
+    /// Waits for a place at work; it is taken until what is returned is dropped.
     ///
     /// # Errors
     /// 429, if too many wait already.
-    pub(super) async fn enter(&self) -> Result<SemaphorePermit<'_>, Fault> {
-        if let Ok(at_once) = self.at_work.try_acquire() {
+    pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit, Fault> {
+        if let Ok(at_once) = self.at_work.clone().try_acquire_owned() {
             return Ok(at_once);
         }
         let too_many = || {
@@ -80,7 +80,7 @@ impl Gate {
             Fault::new(&error::TOO_MANY, detail)
         };
         let _waiting = self.waiting.try_acquire().map_err(|_| too_many())?;
-        self.at_work.acquire().await.map_err(|_| too_many())
+        self.at_work.clone().acquire_owned().await.map_err(|_| too_many())
     }
 
     /// Waits until nobody makes the same page; who comes next waits in turn.

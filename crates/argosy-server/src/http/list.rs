@@ -89,9 +89,11 @@ pub(super) async fn heavy<I: Serialize>(
     if let Some(body) = made() {
         return Ok(json_bytes(body));
     }
-    let _at_work = gate.enter().await?;
+    let at_work = gate.enter().await?;
     let made_at = control.clock.monotonic();
     let write = move || -> Result<(Revision, Bytes), Fault> {
+        // With the work, not with the request: who gives up does not make room for more of it.
+        let _at_work = at_work;
         let listed = make()?;
         let body = serde_json::to_vec(&listed).map_err(|error| {
             tracing::error!(%error, "a list could not be written as JSON");
