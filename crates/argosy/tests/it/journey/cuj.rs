@@ -136,8 +136,8 @@ async fn cuj_1_node_registration_and_configuration(setup: Setup) {
 }
 
 async fn cuj_2_heartbeat_and_liveness(setup: Setup) {
-    let limits =
-        "nodes: { heartbeat: 1s, stream_heartbeat: 1s, suspect_after: 2s, unreachable_after: 3s }";
+    // Nobody is taken for lost in the first minutes after a start; here that would be a long test.
+    let limits = "nodes: { heartbeat: 1s, stream_heartbeat: 1s, suspect_after: 2s, unreachable_after: 3s, fleet: { amnesty: 0s } }";
     let server = setup.config(limits).start().await;
     let body = json!({ "nodeId": "nobody" });
     let (status_code, error) = call(&server, "SendHeartbeat", &body).await;
