@@ -219,8 +219,7 @@ impl HealthPolicy {
         };
         let message = match (&severity, rule) {
             (Err(error), Some(rule)) => format!("the rule `{}` failed: {error}", rule.name),
-            (_, Some(rule)) if !rule.description.is_empty() => rule.description.clone(),
-            _ => meaning(facts),
+            (_, rule) => said(facts, rule.map_or("", |rule| &rule.description)),
         };
         Verdict {
             inputs: inputs(facts, rule.and(severity.as_ref().ok())),
@@ -293,14 +292,19 @@ fn too_dear(steps: u64) -> String {
     format!("would take up to {steps} steps; a judgement may take {JUDGEMENT_COST_MAX}")
 }
 
-/// What the event means, where the catalogue knows.
-fn meaning(facts: &Facts<'_>) -> String {
-    let row = |noun: &str, code: &facts::Code| {
-        let row = code.row?;
-        Some(format!("{noun} {}: {}", code.number, row.meaning))
+/// What the rule's author said about it, or else the catalogue, with the code it is about: whoever reads a
+/// cordon's reason wants to know which one.
+fn said(facts: &Facts<'_>, description: &str) -> String {
+    let xid = facts.xid.as_ref().map(|code| ("Xid", code));
+    let Some((noun, code)) = xid.or_else(|| facts.sxid.as_ref().map(|code| ("SXid", code))) else {
+        return description.to_owned();
     };
-    let xid = facts.xid.as_ref().and_then(|code| row("Xid", code));
-    xid.or_else(|| facts.sxid.as_ref().and_then(|code| row("SXid", code))).unwrap_or_default()
+    let said = match code.row {
+        _ if !description.is_empty() => description,
+        Some(row) => row.meaning.as_str(),
+        None => "the catalogue does not know it",
+    };
+    format!("{noun} {}: {said}", code.number)
 }
 
 /// What spoke for and against: every opinion, and where they disagree with each other and with what was

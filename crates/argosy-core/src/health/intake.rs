@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 /// How long a rule that failed keeps a node `Unknown` without failing again.
 const POLICY_ERROR_LASTS: SignedDuration = SignedDuration::from_hours(1);
 
+/// The longest word a check may give for what it found; a longer one is text, and stays a detail.
+const REASON_LEN_MAX: usize = 40;
+
 /// Takes in a report. `verdicts` has one for each event, in order.
 ///
 /// A report whose sequence number is not newer is old, and a terminated node has nothing to report:
@@ -348,7 +351,7 @@ fn finding_of(name: &str, result: &CheckResult, now: Timestamp) -> Option<Findin
     Some(Finding {
         key: check_key(name),
         severity: Some(severity),
-        rule: name.to_owned(),
+        rule: reason_of(result).unwrap_or(name).to_owned(),
         policy: String::new(),
         policy_version: 0,
         message,
@@ -359,6 +362,15 @@ fn finding_of(name: &str, result: &CheckResult, now: Timestamp) -> Option<Findin
         count: 1,
         ends: Ends::WhenCheckPasses,
     })
+}
+
+/// The word a check gives for what it found, if it gives one: `ProbeHung` says more than `nvml`.
+fn reason_of(result: &CheckResult) -> Option<&str> {
+    let reason = result.details.get("reason")?;
+    let word = reason.starts_with(|first: char| first.is_ascii_uppercase())
+        && reason.len() <= REASON_LEN_MAX
+        && reason.chars().all(|letter| letter.is_ascii_alphanumeric());
+    word.then_some(reason)
 }
 
 /// The finding that decides: the worst, and of equals the oldest.

@@ -321,7 +321,7 @@ fn every_opinion_is_written_down_and_so_is_disagreement() {
 fn a_verdict_says_who_decided_what_and_for_how_long() {
     let verdict = BUILTIN.judge(&judged(&xid(79), &NODE));
     assert_eq!((verdict.policy.as_str(), verdict.policy_version), ("default", 0));
-    assert_eq!(verdict.message, "The catalogue asks for a reset, a reboot or the vendor.");
+    assert_eq!(verdict.message, "Xid 79: The catalogue asks for a reset, a reboot or the vendor.");
     assert_eq!(verdict.lasts, None, "until the node boots again");
     let warm = BUILTIN.judge(&judged(&event(EventType::Thermal, "temperature=96"), &NODE));
     assert_eq!(warm.lasts, Some(SignedDuration::from_mins(30)));
