@@ -6,7 +6,7 @@ use crate::now;
 use crate::server::{Adapters, Home, Server};
 use crate::wire::{Stream, Unary, connect_h2, connect_request, envelope, grpc_call};
 use crate::work::{each, per_second};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use argosy_api::rpc::attach::{Said, Told};
 use argosy_api::rpc::navarch::{
     GPUInfo, GPUMetrics, HealthCheckResult, HealthStatus, HeartbeatRequest, ListNodesRequest,
@@ -328,9 +328,15 @@ async fn stream_beats(server: &Server, count: usize) -> Result<Vec<Duration>> {
             for _ in 0..BURST {
                 stream.say(beat.clone()).await?;
             }
-            // Without a number: reports of several runs would have to go on counting.
-            stream.say(said(HealthReport::default())).await?;
-            while !matches!(stream.told().await?, Told::ReportAck(_)) {}
+            // Always the first: all but one are answered as stale, and cost what a report without news does.
+            stream.say(said(HealthReport { sequence: 1, ..Default::default() })).await?;
+            loop {
+                match stream.told().await? {
+                    Told::ReportAck(_) => break,
+                    Told::Error(error) => bail!("{}: {}", error.code, error.message),
+                    other => drop(other),
+                }
+            }
             times.borrow_mut().push(began.elapsed());
         }
         Ok(())
