@@ -39,6 +39,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "argosy-sim",
         ],
     ),
+    ("argosy-nvml-standin", &[]),
     ("argosy-tidy", &[]),
 ];
 

@@ -1,0 +1,1 @@
+//! `argosy-agent diagnose`: Tests the GPUs of this machine.

@@ -1,0 +1,1 @@
+//! `argosy-agent doctor`: Says what can be seen here, what cannot, and why.

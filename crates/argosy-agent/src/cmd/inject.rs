@@ -1,0 +1,1 @@
+//! `argosy-agent inject`: Makes a running agent believe that something happened.

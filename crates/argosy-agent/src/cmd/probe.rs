@@ -1,0 +1,1 @@
+//! `argosy-agent probe`: The child that asks the driver; started by the agent, not by people.

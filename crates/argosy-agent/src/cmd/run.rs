@@ -1,0 +1,1 @@
+//! `argosy-agent run`: Runs the agent until it is told to stop.

@@ -1,0 +1,1 @@
+//! `argosy-agent scan`: Says how this machine is, without any server.

@@ -1,0 +1,1 @@
+//! `argosy-agent watch`: Shows the GPUs of this machine, live.

@@ -1,0 +1,1 @@
+//! The agent's configuration: file, environment and flags, checked as a whole.

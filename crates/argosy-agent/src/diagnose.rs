@@ -1,0 +1,1 @@
+//! Diagnostics: a fixed list of typed tests of a GPU, run in a child process.

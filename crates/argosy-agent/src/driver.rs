@@ -1,0 +1,1 @@
+//! Carries out what the agent decided: the only part that waits.

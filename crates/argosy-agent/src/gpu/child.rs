@@ -1,0 +1,1 @@
+//! The driver behind a wall: a child process asks it, and is given up when it does not answer.

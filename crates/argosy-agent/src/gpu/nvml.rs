@@ -1,0 +1,1 @@
+//! The driver itself, through NVML. Only ever called in a child process.

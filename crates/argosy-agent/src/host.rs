@@ -1,0 +1,1 @@
+//! How the machine around the GPUs is: processors, memory, disks, network and InfiniBand, from `/proc` and `/sys`.

@@ -1,0 +1,1 @@
+//! Who this machine is: its ids, its names, and what its cloud says about it.

@@ -1,0 +1,1 @@
+//! Lines the kernel and its friends write, and the signals in them.

@@ -1,0 +1,3 @@
+//! `argosy-agent`, the program on each GPU machine.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The agent's own figures for Prometheus, on request.

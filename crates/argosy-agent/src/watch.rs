@@ -1,0 +1,1 @@
+//! From what was seen to what is said: sweeps, samples and lines become check outcomes and signals.
