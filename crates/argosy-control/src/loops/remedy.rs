@@ -21,6 +21,7 @@ use argosy_core::remedy::{Action, ActionKind, Fleet, Plan, Subject, back_at, pla
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Txn};
+use futures_util::future::try_join_all;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -33,11 +34,11 @@ const NAME: &str = "remedy";
 const SELF: &str = "argosy";
 
 /// How often it looks at most: a burst of reports is one look.
-const LOOKS_APART: Duration = Duration::from_millis(100);
+const LOOKS_APART: Duration = Duration::from_millis(50);
 
 /// It rests for so many times as long as it thought, so that a large fleet does not cost a whole core.
 /// What it waited for while its commits were written does not count: that was somebody else's work.
-const REST: u32 = 9;
+const REST: u32 = 4;
 
 /// How many nodes are acted on in one commit. More would share the price of a commit better, but one
 /// node that changes meanwhile makes all of them be decided again.
@@ -210,9 +211,9 @@ impl<'a> Desk<'a> {
         let nodes = picture.nodes.iter().map(|node| (&node.value.id, node.revision));
         let seen: Seen<'_> =
             nodes.filter(|(node, _)| acted.contains(node) || held.contains(node)).collect();
-        for actions in plan.actions.chunks(BATCH_MAX) {
-            self.act(actions, &seen, fence).await?;
-        }
+        // Together, so that they share a write: a slow disk would make the last wait for all the others.
+        let batches = plan.actions.chunks(BATCH_MAX);
+        try_join_all(batches.map(|actions| self.act(actions, &seen, fence))).await?;
         for holds in plan.holds.chunks(BATCH_MAX) {
             self.hold(holds, &seen, &acted, fence).await?;
         }
