@@ -9,6 +9,8 @@
 
 mod attach;
 
+mod beat;
+
 mod convert;
 
 mod navarch;
@@ -124,6 +126,10 @@ impl Rpc {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             return response;
         }
+        let request = match beat::take(&self.server, method, request).await {
+            Ok(response) => return response,
+            Err(request) => request,
+        };
         match self.service.call(request).await {
             Ok(response) => response.map(|body| {
                 // Its length is known, and saying it saves the client a chunk.
