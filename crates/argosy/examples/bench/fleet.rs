@@ -3,7 +3,7 @@
 use crate::figures::Figures;
 use crate::http::Connection;
 use crate::now;
-use crate::server::{Adapters, Home, Server};
+use crate::server::{Adapters, Home, Server, resident_bytes};
 use crate::wire::{Stream, Unary, connect_h2, connect_request, envelope, grpc_call};
 use crate::work::{each, per_second};
 use anyhow::{Context, Result, bail, ensure};
@@ -16,12 +16,17 @@ use argosy_api::rpc::node::{
     self, AttachRequest, CommandAck, CommandState, HealthEvent, HealthEventType, HealthReport,
     HealthSystem, Heartbeat,
 };
+use argosy_core::node::Node;
+use argosy_store::embedded::Embedded;
+use argosy_store::engine::{Engine as _, Key};
+use argosy_store::entity::Entity as _;
 use buffa::Message as _;
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -93,7 +98,34 @@ pub(crate) async fn beats(
         }
     }
     drop(server);
+    if let Some(data) = home.data() {
+        let held = documents(&data, figures).await?;
+        let all = figures.get(&format!("memory.{registered}.node"));
+        figures.set("document.beyond", all - held);
+    }
     Ok(())
+}
+
+/// A document as the store writes it.
+#[derive(serde::Deserialize)]
+struct Written {
+    value: Arc<Node>,
+}
+
+/// How large a node's document is on disk, and in the memory of whoever holds many: this process does.
+async fn documents(data: &Path, figures: &mut Figures) -> Result<f64> {
+    const HELD: usize = 20_000;
+    let engine = Embedded::open(data)?;
+    let after = Key::new(Node::KIND, "");
+    let stored = engine.scan(Some(&after), 1).await?.pop().context("no node is stored")?;
+    figures.set("document.stored", stored.body.len() as f64);
+    let before = resident_bytes(std::process::id())?;
+    let read = |_| serde_json::from_str::<Written>(&stored.body).map(|written| written.value);
+    let nodes: Result<Vec<Arc<Node>>, _> = (0..HELD).map(read).collect();
+    let held = (resident_bytes(std::process::id())? - before) / HELD as f64;
+    drop(nodes?);
+    figures.set("document.held", held);
+    Ok(held)
 }
 
 /// ListNodes, streams held open, a mass failure and a mass reconnect, on a fleet of their own.

@@ -59,8 +59,12 @@ enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// Clusters and node pools, over REST
     Clusters,
+    /// Registrations, heartbeats, reports and lists
     Nodes,
+    /// Streams, a mass failure and a mass reconnect
+    Storms,
 }
 
 /// The time, of which a measurement is made.
@@ -100,13 +104,16 @@ async fn main() -> Result<()> {
             Home::new(std::env::temp_dir().join(dir), store)
         };
         let mut figures = Figures::default();
-        if args.only != Some(Part::Nodes) {
+        let wanted = |part| args.only.is_none_or(|only| only == part);
+        if wanted(Part::Clusters) {
             work::creates(&program, &home("creates").await?, &sizes, &mut figures).await?;
             work::clusters(&program, &home("clusters").await?, &sizes, &mut figures).await?;
         }
-        if args.only != Some(Part::Clusters) {
-            fleet::beats(&program, &home("beats").await?, &fleets, &mut figures).await?;
+        if wanted(Part::Storms) {
             fleet::storms(&program, &home("storms").await?, &fleets, &mut figures).await?;
+        }
+        if wanted(Part::Nodes) {
+            fleet::beats(&program, &home("beats").await?, &fleets, &mut figures).await?;
             fleet::lists(&program, &home("lists").await?, &fleets, &mut figures).await?;
             policy::bench_policy(&mut figures)?;
         }

@@ -41,6 +41,13 @@ impl Home {
     }
 }
 
+impl Home {
+    /// What the embedded store keeps, once no server has it; `None` if there is another store.
+    pub(crate) fn data(&self) -> Option<PathBuf> {
+        self.store.is_none().then(|| self.dir.join("data"))
+    }
+}
+
 impl Drop for Home {
     fn drop(&mut self) {
         // What is left behind is in the temporary directory.
@@ -102,10 +109,7 @@ impl Server {
     }
 
     pub(crate) fn resident_bytes(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(kibibytes.context("no VmRSS")? * 1024.0)
+        resident_bytes(self.child.id())
     }
 
     /// The processor time the server has used, all threads, user and system. Not PostgreSQL's.
@@ -118,6 +122,14 @@ impl Server {
         // A tick is 10 ms on every Linux there is.
         Ok(Duration::from_millis(ticks * 10))
     }
+}
+
+/// The memory of a process that is not swapped out.
+pub(crate) fn resident_bytes(process: u32) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    Ok(kibibytes.context("no VmRSS")? * 1024.0)
 }
 
 impl Drop for Server {
