@@ -500,6 +500,7 @@ pub const EVENT_TYPES: &[&str] = &[
     "ecc_sbe",
     "ecc_dbe",
     "sxid",
+    "host",
 ];
 
 /// The parts of a GPU an event can be about.

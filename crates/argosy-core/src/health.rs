@@ -259,7 +259,8 @@ impl Event {
             | EventType::Pcie
             | EventType::DriverError
             | EventType::EccSbe
-            | EventType::EccDbe => None,
+            | EventType::EccDbe
+            | EventType::Host => None,
         };
         code.unwrap_or(0)
     }
@@ -279,9 +280,21 @@ impl Event {
         }
     }
 
-    /// What makes two events the same finding: `xid/79/GPU-1b2c…`.
+    /// What happened to the machine around the GPUs: `disk-failed`; empty for any other event.
+    pub fn host_signal(&self) -> &str {
+        match (self.event_type, self.metrics.get("signal")) {
+            (EventType::Host, Some(Metric::Text(signal))) => signal,
+            _ => "",
+        }
+    }
+
+    /// What makes two events the same finding: `xid/79/GPU-1b2c…`, `host/disk-failed/node`.
     pub fn key_of(&self, node: &Node) -> String {
-        let (kind, code) = (self.event_type.as_str(), self.code());
+        let kind = self.event_type.as_str();
+        let code = match self.host_signal() {
+            "" => self.code().to_string(),
+            signal => signal.to_owned(),
+        };
         match (self.gpu_uuid_of(node), self.gpu_index) {
             ("", index) if index < 0 => format!("{kind}/{code}/node"),
             ("", index) => format!("{kind}/{code}/gpu{index}"),
@@ -348,6 +361,8 @@ words! {
         EccDbe = "ecc_dbe",
         /// An error code of the switch between GPUs. Not on Navarch's wire.
         Sxid = "sxid",
+        /// The machine around the GPUs; the metric `signal` says what. Not on Navarch's wire.
+        Host = "host",
     }
 }
 

@@ -303,6 +303,7 @@ fn describe(event: &Event) -> String {
     let what = match (event.event_type, event.code()) {
         (EventType::Xid, code) => format!("Xid {code}"),
         (EventType::Sxid, code) => format!("SXid {code}"),
+        (EventType::Host, _) if !event.host_signal().is_empty() => event.host_signal().to_owned(),
         (other, _) => format!("{} event", other.as_str()),
     };
     let place = match (event.gpu_index, event.gpu_uuid.as_str()) {

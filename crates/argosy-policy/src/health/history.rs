@@ -149,7 +149,8 @@ impl<'a> History<'a> {
                     | EventType::Pcie
                     | EventType::DriverError
                     | EventType::EccSbe
-                    | EventType::EccDbe => None,
+                    | EventType::EccDbe
+                    | EventType::Host => None,
                 };
                 row.is_some_and(|row| row.class.severity() == Severity::Unhealthy)
             }

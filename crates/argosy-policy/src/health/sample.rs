@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 /// One event of each kind, with the measurements that such an event carries.
 pub(super) static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(|| {
     let int = Metric::Int;
+    let text = |word: &str| Metric::Text(word.to_owned());
     let event = |event_type, system, metrics: &[(&str, Metric)], message: &str| Event {
         node_time: Some(Timestamp::UNIX_EPOCH),
         gpu_index: 3,
@@ -51,6 +52,12 @@ pub(super) static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(|| {
         event(EventType::DriverError, System::Driver, &[], "the driver does not answer"),
         event(EventType::EccSbe, System::Mem, &[("ecc_sbe_count", int(250))], "corrected"),
         event(EventType::EccDbe, System::Mem, &[("ecc_dbe_count", int(1))], "uncorrectable"),
+        event(
+            EventType::Host,
+            System::Unknown,
+            &[("signal", text("disk-failed"))],
+            "a disk failed",
+        ),
         event(EventType::Unknown, System::Unknown, &[], ""),
     ]
 });
