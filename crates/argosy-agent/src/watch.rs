@@ -1,1 +1,5 @@
 //! From what was seen to what is said: sweeps, samples and lines become check outcomes and signals.
+
+pub mod flood;
+pub mod log;
+pub mod word;

@@ -354,7 +354,7 @@ fn kept(text: &str) -> String {
 }
 
 /// The message of a line: without the header that whoever kept the log put in front of it.
-fn message(line: &str) -> &str {
+pub fn message(line: &str) -> &str {
     let line = line.get(..line.floor_char_boundary(LINE_LEN_MAX)).unwrap_or(line).trim_start();
     let line = without_kmsg(line).or_else(|| without_syslog(line)).unwrap_or(line);
     let line = without_level(line);

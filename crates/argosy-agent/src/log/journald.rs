@@ -1,0 +1,218 @@
+//! The journal, through a `journalctl` that follows it.
+
+use super::{Begin, Line, Mark, Now, Options, Problem, ProblemKind, Seen, Source, text};
+use jiff::Timestamp;
+use serde::Deserialize;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::process::Stdio;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::Sleep;
+
+/// The longest entry that is read, as JSON. Each byte of a line that is not text takes up to four.
+const ENTRY_LEN_MAX: usize = 64 * 1024;
+
+/// How much is read at once.
+const CHUNK_LEN: usize = 8 * 1024;
+
+/// How many chunks are read before others get a turn.
+const READS_MAX: u32 = 64;
+
+/// How long a journal that ended is left alone: doubled each time, up to the second.
+const START_AGAIN_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// The longest word for a place in the journal that is kept. A real one has about 150 bytes.
+const CURSOR_LEN_MAX: usize = 1024;
+
+/// The journal being followed.
+pub(super) struct Journald {
+    program: PathBuf,
+    running: Option<(Child, ChildStdout)>,
+    start_again: Option<Pin<Box<Sleep>>>,
+    pause: Duration,
+    problem: Option<Problem>,
+    begin: Begin,
+    cursor: Option<String>,
+    entries: Entries,
+    now: Now,
+}
+
+impl Journald {
+    pub(super) fn open(options: &Options) -> io::Result<Self> {
+        if !options.journals.iter().any(|path| path.is_dir()) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "this machine keeps no journal"));
+        }
+        let mut journald = Self {
+            program: options.journalctl.clone(),
+            running: None,
+            start_again: None,
+            pause: START_AGAIN_AFTER.0,
+            problem: None,
+            begin: options.begin,
+            cursor: options.position.journal_cursor.clone(),
+            entries: Entries::default(),
+            now: options.now.clone(),
+        };
+        journald.running = Some(journald.start()?);
+        Ok(journald)
+    }
+
+    pub(super) fn problem(&self) -> Option<&Problem> {
+        self.problem.as_ref()
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Seen> {
+        let mut chunk = [0; CHUNK_LEN];
+        for _ in 0..READS_MAX {
+            while let Some(json) = self.entries.next() {
+                if let Some(seen) = self.seen(&json) {
+                    return Poll::Ready(seen);
+                }
+            }
+            let Some((_, stdout)) = &mut self.running else {
+                ready!(self.poll_start(cx));
+                continue;
+            };
+            let mut buffer = ReadBuf::new(&mut chunk);
+            match ready!(Pin::new(stdout).poll_read(cx, &mut buffer)) {
+                Ok(()) if buffer.filled().is_empty() => self.ended("journalctl ended"),
+                Ok(()) => self.entries.extend(buffer.filled()),
+                Err(error) => self.ended(&error.to_string()),
+            }
+        }
+        // More is there, and it is somebody else's turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn start(&self) -> io::Result<(Child, ChildStdout)> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(["--follow", "--no-pager", "--all", "--quiet", "--output=json"])
+            .arg("--output-fields=MESSAGE");
+        match (&self.cursor, self.begin) {
+            (Some(cursor), _) => command.arg("--no-tail").arg(format!("--after-cursor={cursor}")),
+            (None, Begin::Boot) => command.args(["--no-tail", "--boot"]),
+            (None, Begin::Now) => command.arg("--lines=0"),
+        };
+        // Both fields are set by the journal itself: no program can write as another.
+        command.args(["_TRANSPORT=kernel", "+", "_SYSTEMD_UNIT=nvidia-fabricmanager.service"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.kill_on_drop(true).spawn()?;
+        let stdout =
+            child.stdout.take().ok_or_else(|| io::Error::other("journalctl has no output"))?;
+        Ok((child, stdout))
+    }
+
+    fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(start_again) = &mut self.start_again {
+            ready!(start_again.as_mut().poll(cx));
+        }
+        match self.start() {
+            Ok(running) => {
+                self.running = Some(running);
+                self.start_again = None;
+            }
+            Err(error) => self.ended(&error.to_string()),
+        }
+        Poll::Ready(())
+    }
+
+    fn ended(&mut self, why: &str) {
+        self.running = None;
+        self.entries = Entries::default();
+        let message = format!("{why}; it is started again in {} s", self.pause.as_secs());
+        let kind = ProblemKind::Failed;
+        self.problem = Some(Problem { source: Source::Journald, kind, message });
+        self.start_again = Some(Box::pin(tokio::time::sleep(self.pause)));
+        self.pause = (self.pause * 2).min(START_AGAIN_AFTER.1);
+    }
+
+    fn seen(&mut self, json: &[u8]) -> Option<Seen> {
+        let entry: Entry = serde_json::from_slice(json).ok()?;
+        let cursor = entry.cursor.filter(|cursor| cursor.len() <= CURSOR_LEN_MAX)?;
+        // What begins to speak again is well again.
+        self.problem = None;
+        self.pause = START_AGAIN_AFTER.0;
+        self.cursor = Some(cursor.clone());
+        let written = entry.microseconds.and_then(|text| text.parse().ok());
+        let at = written.and_then(|written| Timestamp::from_microsecond(written).ok());
+        let line = Line {
+            source: Source::Journald,
+            at: at.unwrap_or_else(|| (self.now)()),
+            text: entry.message.text(),
+            lost_before: 0,
+        };
+        Some(Seen { line, mark: Mark::Journald(cursor) })
+    }
+}
+
+/// One entry, as far as it is read.
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(rename = "__CURSOR")]
+    cursor: Option<String>,
+    #[serde(rename = "__REALTIME_TIMESTAMP")]
+    microseconds: Option<String>,
+    #[serde(rename = "MESSAGE", default)]
+    message: Message,
+}
+
+/// A text; or bytes, if it is not one; or several, if a program set it twice.
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Message {
+    Text(String),
+    Bytes(Vec<u8>),
+    #[default]
+    None,
+    Other(serde::de::IgnoredAny),
+}
+
+impl Message {
+    fn text(self) -> String {
+        match self {
+            Message::Text(message) => text(message.as_bytes()),
+            Message::Bytes(bytes) => text(&bytes),
+            Message::None | Message::Other(_) => String::new(),
+        }
+    }
+}
+
+/// Bytes come in, whole lines go out; a line that is too long is thrown away as it comes.
+#[derive(Default)]
+pub(super) struct Entries {
+    bytes: Vec<u8>,
+    too_long: bool,
+}
+
+impl Entries {
+    pub(super) fn extend(&mut self, chunk: &[u8]) {
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
+                if ENTRY_LEN_MAX < self.bytes.len() {
+                    self.too_long = true;
+                    self.bytes.clear();
+                }
+                return None;
+            };
+            let rest = self.bytes.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.bytes, rest);
+            line.truncate(end);
+            if !std::mem::take(&mut self.too_long) {
+                return Some(line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
