@@ -98,19 +98,24 @@ impl fmt::Display for Problem {
 
 impl Problem {
     fn of(source: &Source, error: &std::io::Error) -> Self {
-        let (kind, way_out) = match error.kind() {
-            std::io::ErrorKind::NotFound => (ProblemKind::Absent, ""),
-            std::io::ErrorKind::PermissionDenied => (
-                ProblemKind::Forbidden,
-                match source {
-                    Source::Kmsg => "; run as root, or give the capability CAP_SYSLOG",
-                    Source::Journald => "; run as root, or join the group systemd-journal",
-                    Source::Syslog(_) | Source::Program(_) => {
-                        "; run as root, or join the group adm"
-                    }
-                },
-            ),
-            _ => (ProblemKind::Failed, ""),
+        let kind = if error.kind() == std::io::ErrorKind::NotFound {
+            ProblemKind::Absent
+        } else if error.kind() == std::io::ErrorKind::PermissionDenied {
+            ProblemKind::Forbidden
+        } else {
+            ProblemKind::Failed
+        };
+        let way_out = match (kind, source) {
+            (ProblemKind::Absent | ProblemKind::Failed, _) => "",
+            (ProblemKind::Forbidden, Source::Kmsg) => {
+                "; run as root, or give the capability CAP_SYSLOG"
+            }
+            (ProblemKind::Forbidden, Source::Journald) => {
+                "; run as root, or join the group systemd-journal"
+            }
+            (ProblemKind::Forbidden, Source::Syslog(_) | Source::Program(_)) => {
+                "; run as root, or join the group adm"
+            }
         };
         Self { source: source.clone(), kind, message: format!("{error}{way_out}") }
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// with hundreds of containers is the largest. What is behind the limit is not seen.
 pub(crate) const FILE_LEN_MAX: u64 = 1024 * 1024;
 
-/// The most entries of a directory that are looked at.
-pub(crate) const ENTRIES_MAX: usize = 4096;
+/// The most entries of a directory that are looked at. `/proc` is the largest: one for each process.
+pub(crate) const ENTRIES_MAX: usize = 32 * 1024;
 
 /// The file's text; `None` if it cannot be read. What is not UTF-8 is replaced.
 pub(crate) fn text(path: &Path) -> Option<String> {
@@ -24,6 +24,12 @@ pub(crate) fn word(path: &Path) -> Option<String> {
     let text = limited(path, WORD_LEN_MAX)?;
     let word = text.trim().trim_matches('\0');
     (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// The one line in a file of `/proc`.
+pub(crate) fn line(path: &Path) -> Option<String> {
+    const LINE_LEN_MAX: u64 = 4096;
+    limited(path, LINE_LEN_MAX)
 }
 
 /// The number in a file of `/sys`, decimal or with `0x`.

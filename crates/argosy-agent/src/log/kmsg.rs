@@ -112,13 +112,16 @@ impl Kmsg {
     }
 
     fn refused(&mut self, error: &io::Error) {
-        match error.kind() {
-            io::ErrorKind::WouldBlock => self.live = true,
-            // Records were overwritten before they were read: the next one's number tells how many.
-            io::ErrorKind::BrokenPipe => {}
-            // A record larger than the buffer, which the kernel passes over.
-            io::ErrorKind::InvalidInput | io::ErrorKind::Interrupted => {}
-            _ => self.fail(error),
+        use io::ErrorKind::{BrokenPipe, Interrupted, InvalidInput, WouldBlock};
+        let kind = error.kind();
+        if kind == WouldBlock {
+            self.live = true;
+            return;
+        }
+        // Records were overwritten before they were read, and the next one's number tells how many
+        // (`BrokenPipe`); or one was larger than the buffer, and the kernel passes over it.
+        if ![BrokenPipe, Interrupted, InvalidInput].contains(&kind) {
+            self.fail(error);
         }
     }
 

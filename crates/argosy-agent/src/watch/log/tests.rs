@@ -297,7 +297,8 @@ fn the_check_says_whether_faults_could_be_seen() {
         kind: ProblemKind::Forbidden,
         message: "Permission denied; run as root".into(),
     };
-    let blind = watch().outcome(&[Source::Program("fm.log".into())], &[forbidden.clone()]);
+    let blind =
+        watch().outcome(&[Source::Program("fm.log".into())], std::slice::from_ref(&forbidden));
     assert_eq!((blind.word, blind.reason.as_str()), (Word::Degraded, "LogUnreadable"));
     assert!(
         blind.message.ends_with("/dev/kmsg: Permission denied; run as root"),
