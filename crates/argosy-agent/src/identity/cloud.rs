@@ -4,7 +4,9 @@
 //! does not wait for an answer that never comes.
 
 use crate::host::{Roots, read};
-use futures_util::future::{self, Either};
+use futures_util::future::{self, BoxFuture, Either};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
@@ -66,40 +68,18 @@ const VALUE_LEN_MAX: usize = 128;
 pub async fn ask(roots: &Roots, options: &Options) -> Option<Cloud> {
     let vendor = read::word(&roots.sys.join("class/dmi/id/sys_vendor"));
     let may_be = |name: &str| vendor.as_deref().is_none_or(|vendor| vendor.contains(name));
-    let asked = async {
-        let aws = only_if(may_be("Amazon"), aws(options.aws));
-        let gcp = only_if(may_be("Google"), gcp(options.gcp));
-        let azure = only_if(may_be("Microsoft"), azure(options.azure));
-        first(pin!(aws), pin!(gcp), pin!(azure)).await
-    };
-    tokio::time::timeout(options.timeout, asked).await.ok().flatten()
-}
-
-async fn only_if(wanted: bool, asked: impl Future<Output = Option<Cloud>>) -> Option<Cloud> {
-    if wanted { asked.await } else { None }
-}
-
-/// The first that has an answer; `None` if none has.
-async fn first<A, B, C>(a: A, b: B, c: C) -> Option<Cloud>
-where
-    A: Future<Output = Option<Cloud>> + Unpin,
-    B: Future<Output = Option<Cloud>> + Unpin,
-    C: Future<Output = Option<Cloud>> + Unpin,
-{
-    let either = pin!(first_of_two(a, b));
-    first_of_two(either, c).await
-}
-
-async fn first_of_two<A, B>(a: A, b: B) -> Option<Cloud>
-where
-    A: Future<Output = Option<Cloud>> + Unpin,
-    B: Future<Output = Option<Cloud>> + Unpin,
-{
-    match future::select(a, b).await {
-        Either::Left((Some(cloud), _)) | Either::Right((Some(cloud), _)) => Some(cloud),
-        Either::Left((None, other)) => other.await,
-        Either::Right((None, other)) => other.await,
+    let asked = FuturesUnordered::<BoxFuture<'_, Option<Cloud>>>::new();
+    if may_be("Amazon") {
+        asked.push(aws(options.aws).boxed());
     }
+    if may_be("Google") {
+        asked.push(gcp(options.gcp).boxed());
+    }
+    if may_be("Microsoft") {
+        asked.push(azure(options.azure).boxed());
+    }
+    let first = pin!(asked.filter_map(future::ready));
+    tokio::time::timeout(options.timeout, first.into_future()).await.ok()?.0
 }
 
 async fn aws(at: SocketAddr) -> Option<Cloud> {

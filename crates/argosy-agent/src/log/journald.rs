@@ -93,7 +93,7 @@ impl Journald {
         let mut command = Command::new(&self.program);
         command
             .args(["--follow", "--no-pager", "--all", "--quiet", "--output=json"])
-            .arg("--output-fields=MESSAGE");
+            .arg("--output-fields=MESSAGE,SYSLOG_IDENTIFIER");
         match (&self.cursor, self.begin) {
             (Some(cursor), _) => command.arg("--no-tail").arg(format!("--after-cursor={cursor}")),
             (None, Begin::Boot) => command.args(["--no-tail", "--boot"]),
@@ -134,17 +134,17 @@ impl Journald {
 
     fn seen(&mut self, json: &[u8]) -> Option<Seen> {
         let entry: Entry = serde_json::from_slice(json).ok()?;
-        let cursor = entry.cursor.filter(|cursor| cursor.len() <= CURSOR_LEN_MAX)?;
+        let cursor = entry.cursor.clone().filter(|cursor| cursor.len() <= CURSOR_LEN_MAX)?;
         // What begins to speak again is well again.
         self.problem = None;
         self.pause = START_AGAIN_AFTER.0;
         self.cursor = Some(cursor.clone());
-        let written = entry.microseconds.and_then(|text| text.parse().ok());
+        let written = entry.microseconds.as_ref().and_then(|text| text.parse().ok());
         let at = written.and_then(|written| Timestamp::from_microsecond(written).ok());
         let line = Line {
             source: Source::Journald,
             at: at.unwrap_or_else(|| (self.now)()),
-            text: entry.message.text(),
+            text: entry.text(),
             lost_before: 0,
         };
         Some(Seen { line, mark: Mark::Journald(cursor) })
@@ -158,8 +158,24 @@ struct Entry {
     cursor: Option<String>,
     #[serde(rename = "__REALTIME_TIMESTAMP")]
     microseconds: Option<String>,
+    #[serde(rename = "SYSLOG_IDENTIFIER", default)]
+    identifier: Message,
     #[serde(rename = "MESSAGE", default)]
     message: Message,
+}
+
+impl Entry {
+    /// The line as `/dev/kmsg` has it: of one that a program wrote there, the journal cuts off the
+    /// first word and calls it the writer's name.
+    fn text(self) -> String {
+        let message = self.message.text();
+        match self.identifier {
+            Message::Text(name) if !name.is_empty() && name != "kernel" => {
+                text(format!("{name}: {message}").as_bytes())
+            }
+            Message::Text(_) | Message::Bytes(_) | Message::None | Message::Other(_) => message,
+        }
+    }
 }
 
 /// A text; or bytes, if it is not one; or several, if a program set it twice.

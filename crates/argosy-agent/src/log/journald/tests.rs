@@ -2,7 +2,7 @@ use super::{ENTRY_LEN_MAX, Entries, Entry};
 use proptest::prelude::*;
 
 fn message(json: &str) -> Option<String> {
-    serde_json::from_str::<Entry>(json).ok().map(|entry| entry.message.text())
+    serde_json::from_str::<Entry>(json).ok().map(Entry::text)
 }
 
 #[test]
@@ -11,6 +11,9 @@ fn a_message_is_text_bytes_or_nothing() {
         assert_eq!(message(json).as_deref(), expected, "{json}");
     };
     check(r#"{"__CURSOR":"s=1","MESSAGE":"NVRM: x"}"#, Some("NVRM: x"));
+    check(r#"{"SYSLOG_IDENTIFIER":"kernel","MESSAGE":"NVRM: x"}"#, Some("NVRM: x"));
+    check(r#"{"SYSLOG_IDENTIFIER":"NVRM","MESSAGE":"x"}"#, Some("NVRM: x"));
+    check(r#"{"SYSLOG_IDENTIFIER":[1,2],"MESSAGE":"x"}"#, Some("x"));
     check(r#"{"MESSAGE":[78,86,255]}"#, Some("NV\u{fffd}"));
     check(r#"{"MESSAGE":null}"#, Some(""));
     check("{}", Some(""));

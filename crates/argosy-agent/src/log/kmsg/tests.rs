@@ -1,5 +1,5 @@
-use super::{Record, records};
-use crate::log::LINE_LEN_MAX;
+use super::{Kmsg, Record, records};
+use crate::log::{LINE_LEN_MAX, Options};
 use proptest::prelude::*;
 
 fn check(bytes: &[u8], expected: &[(u64, u64, &str)]) {
@@ -41,6 +41,28 @@ fn what_is_not_a_record_is_passed_over() {
     }
     let long = [b"3,7,8,-;".as_slice(), &b"x".repeat(100_000)].concat();
     assert_eq!(records(&long).next().unwrap().text.len(), LINE_LEN_MAX);
+}
+
+#[tokio::test]
+async fn an_overrun_is_not_an_end_and_an_error_is() {
+    let options = Options { kmsg: "/dev/null".into(), ..Options::default() };
+    // Nothing to wait for there; a terminal's master side can be waited for.
+    assert!(Kmsg::open(&options).is_err());
+    let options = Options { kmsg: "/dev/ptmx".into(), ..Options::default() };
+    let Ok(mut kmsg) = Kmsg::open(&options) else {
+        println!("skipped: there are no terminals here");
+        return;
+    };
+    for (errno, goes_on) in [
+        (rustix::io::Errno::PIPE, true),
+        (rustix::io::Errno::INVAL, true),
+        (rustix::io::Errno::INTR, true),
+        (rustix::io::Errno::AGAIN, true),
+        (rustix::io::Errno::IO, false),
+    ] {
+        kmsg.refused(&errno.into());
+        assert_eq!((kmsg.file.is_some(), kmsg.problem().is_none()), (goes_on, goes_on), "{errno}");
+    }
 }
 
 proptest! {
