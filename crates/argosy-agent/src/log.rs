@@ -13,9 +13,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::time::Sleep;
 
 pub use position::{FilePosition, KmsgPosition, Position};
 
@@ -140,7 +142,7 @@ pub struct Options {
     pub proc: PathBuf,
     /// The program, by name or path.
     pub journalctl: PathBuf,
-    /// Directories of which one exists where there is a journal.
+    /// Directories that hold the system's journal, in one directory for each machine id.
     pub journals: Vec<PathBuf>,
     /// Usually `/var/log`.
     pub var_log: PathBuf,
@@ -178,6 +180,9 @@ impl Default for Options {
     }
 }
 
+/// How long a machine without any log of the kernel is left alone before its logs are tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 /// The files of syslog, by how likely they hold the kernel's lines alone.
 const SYSLOG_FILES: [&str; 3] = ["kern.log", "messages", "syslog"];
 
@@ -195,6 +200,8 @@ pub struct Logs {
     turn: usize,
     refused: Vec<Problem>,
     position: Position,
+    /// What to try again, and when: a machine without any log of the kernel may get one.
+    again: Option<(Pin<Box<Sleep>>, Options)>,
 }
 
 enum Open {
@@ -223,19 +230,29 @@ impl Logs {
             turn: 0,
             refused: Vec::new(),
             position: options.position.clone(),
+            again: None,
         };
-        match &options.sources {
-            Some(sources) => {
-                for source in sources {
-                    logs.add(source, &options);
-                }
-            }
-            None => logs.add_default(&options),
-        }
+        logs.open_all(options);
         logs
     }
 
-    /// The next line. Waits for as long as none is written; for ever if no source could be opened.
+    fn open_all(&mut self, options: Options) {
+        self.open.clear();
+        self.refused.clear();
+        match &options.sources {
+            Some(sources) => {
+                for source in sources {
+                    self.add(source, &options);
+                }
+            }
+            None => self.add_default(&options),
+        }
+        let is_deaf = !self.open.iter().any(|open| open.source().tells_of_kernel());
+        self.again = (is_deaf && !self.refused.is_empty())
+            .then(|| (Box::pin(tokio::time::sleep(TRY_AGAIN_AFTER)), options));
+    }
+
+    /// The next line. Waits for as long as none is written.
     pub async fn next(&mut self) -> Line {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -293,6 +310,14 @@ impl Logs {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Line> {
+        if let Some((sleep, _)) = &mut self.again
+            && sleep.as_mut().poll(cx).is_ready()
+            && let Some((_, options)) = self.again.take()
+        {
+            self.open_all(Options { position: self.position.clone(), ..options });
+            // The new timer is to be polled, too.
+            cx.waker().wake_by_ref();
+        }
         let count = self.open.len();
         for offset in 0..count {
             let index = (self.turn + offset) % count;

@@ -1,6 +1,7 @@
 //! The journal, through a `journalctl` that follows it.
 
 use super::{Begin, Line, Mark, Now, Options, Problem, ProblemKind, Seen, Source, text};
+use crate::host::read;
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::io;
@@ -43,9 +44,7 @@ pub(super) struct Journald {
 
 impl Journald {
     pub(super) fn open(options: &Options) -> io::Result<Self> {
-        if !options.journals.iter().any(|path| path.is_dir()) {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "this machine keeps no journal"));
-        }
+        readable(&options.journals)?;
         let mut journald = Self {
             program: options.journalctl.clone(),
             running: None,
@@ -149,6 +148,20 @@ impl Journald {
         };
         Some(Seen { line, mark: Mark::Journald(cursor) })
     }
+}
+
+/// Whether the system's journal is there and may be read. `journalctl` itself shows a stranger less
+/// and says so to nobody: an agent would think that all is quiet.
+fn readable(journals: &[PathBuf]) -> io::Result<()> {
+    let mut refused = io::Error::new(io::ErrorKind::NotFound, "this machine keeps no journal");
+    for machine in journals.iter().flat_map(|journal| read::entries(journal)) {
+        match std::fs::File::open(machine.join("system.journal")) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 /// One entry, as far as it is read.

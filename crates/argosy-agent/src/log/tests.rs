@@ -1,4 +1,6 @@
 use super::{Begin, Line, Logs, Options, Position, ProblemKind, Source};
+use crate::watch::flood::Flood;
+use crate::watch::log::LogWatch;
 use jiff::Timestamp;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -52,6 +54,11 @@ impl Dir {
         let path = self.path(name);
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    fn journal(&self) {
+        std::fs::create_dir_all(self.path("journal/0123")).unwrap();
+        std::fs::write(self.path("journal/0123/system.journal"), "").unwrap();
     }
 
     fn append(&self, name: &str, text: &str) {
@@ -176,14 +183,49 @@ async fn the_first_source_that_can_be_read_is_the_only_one_for_the_kernel() {
     let fabric = Source::Program(dir.path("log/fabricmanager.log"));
     assert_eq!(Logs::open(dir.options()).sources(), [messages, fabric.clone()]);
 
-    std::fs::create_dir(dir.path("journal")).unwrap();
+    // A directory for a journal that nobody writes is none.
+    std::fs::create_dir_all(dir.path("journal/0123")).unwrap();
     dir.program("journalctl", "#!/bin/sh\nexec cat /dev/zero >/dev/null\n");
+    assert_eq!(Logs::open(dir.options()).sources().len(), 2);
+    dir.journal();
     assert_eq!(Logs::open(dir.options()).sources(), [Source::Journald]);
 
     let _kmsg = dir.kmsg();
     let logs = Logs::open(dir.options());
     assert_eq!(logs.sources(), [Source::Kmsg, fabric]);
     assert_eq!(logs.problems(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_comes_later_is_found() {
+    let dir = Dir::new();
+    let mut logs = Logs::open(dir.options());
+    {
+        let mut next = Box::pin(logs.next());
+        assert!(futures_util::poll!(&mut next).is_pending());
+    }
+    let mut kmsg = dir.kmsg();
+    kmsg.write_all(b"6,1,1,-;here I am\n").unwrap();
+    assert_eq!(logs.next().await.text, "here I am");
+    assert_eq!((logs.sources(), logs.problems()), (vec![Source::Kmsg], vec![]));
+}
+
+#[tokio::test]
+async fn n7_a_storm_of_faults_is_one_signal_and_a_count() {
+    let dir = Dir::new();
+    let mut kmsg = dir.kmsg();
+    let mut logs = Logs::open(only(Source::Kmsg, dir.options()));
+    let (mut watch, mut flood) = (LogWatch::default(), Flood::default());
+    let mut sent = Vec::new();
+    for n in 0..1000 {
+        let text = "NVRM: Xid (PCI:0000:41:00): 31, pid=7, name=a, MMU Fault";
+        kmsg.write_all(format!("3,{n},{n}000,-;{text}\n").as_bytes()).unwrap();
+        let line = line(&mut logs).await;
+        sent.extend(watch.read(&line).into_iter().filter_map(|signal| flood.on(signal, line.at)));
+    }
+    sent.extend(flood.finish());
+    let counts: Vec<u32> = sent.iter().map(|signal| signal.count).collect();
+    assert_eq!((counts, watch.faults()), (vec![1, 999], 1000));
 }
 
 #[tokio::test]
@@ -200,7 +242,7 @@ async fn a_log_that_may_not_be_read_says_what_to_do() {
 #[tokio::test]
 async fn the_journal_is_followed_from_its_cursor_and_started_again() {
     let dir = Dir::new();
-    std::fs::create_dir(dir.path("journal")).unwrap();
+    dir.journal();
     // Tells what it was asked, then two entries with garbage between them, and ends.
     let asked = dir.path("asked");
     dir.program(
@@ -228,7 +270,7 @@ async fn the_journal_is_followed_from_its_cursor_and_started_again() {
 #[tokio::test]
 async fn a_machine_without_journalctl_is_no_drama() {
     let dir = Dir::new();
-    std::fs::create_dir(dir.path("journal")).unwrap();
+    dir.journal();
     let logs = Logs::open(only(Source::Journald, dir.options()));
     assert!(logs.sources().is_empty());
     assert_eq!(logs.problems()[0].kind, ProblemKind::Absent);
