@@ -170,8 +170,8 @@ const STACK_LEN: usize = 256 * 1024;
 /// A sampler in a thread of its own: a disk or a device that hangs costs the sample, not the agent.
 pub struct Host {
     ask: SyncSender<(Timestamp, oneshot::Sender<HostSample>)>,
-    /// The sample that did not come back, and since when it was asked for.
-    stuck: Option<(Timestamp, oneshot::Receiver<HostSample>)>,
+    /// The sample that has not come back, and since when it was asked for.
+    asked: Option<(Timestamp, oneshot::Receiver<HostSample>)>,
 }
 
 /// Why there is no sample.
@@ -191,36 +191,37 @@ pub enum HostError {
 impl Host {
     /// Starts the thread. It ends when this is dropped, unless it hangs; then it ends with the program.
     pub fn start(roots: Roots) -> io::Result<Self> {
-        let (ask, asked) = sync_channel::<(Timestamp, oneshot::Sender<HostSample>)>(1);
+        let (ask, questions) = sync_channel::<(Timestamp, oneshot::Sender<HostSample>)>(1);
         let mut sampler = Sampler::new(roots);
         std::thread::Builder::new().name("host".into()).stack_size(STACK_LEN).spawn(move || {
-            while let Ok((at, answer)) = asked.recv() {
+            while let Ok((at, answer)) = questions.recv() {
                 // Whoever asked may have given up.
                 let _ = answer.send(sampler.sample(at));
             }
         })?;
-        Ok(Self { ask, stuck: None })
+        Ok(Self { ask, asked: None })
     }
 
-    /// How the machine is: in at most five seconds, whatever hangs. Not cancel-safe in the sense that a
-    /// sample which nobody waited for is thrown away.
+    /// How the machine is: in at most ten seconds, whatever hangs. It may be cancelled; the sample that
+    /// nobody waited for is thrown away.
     pub async fn sample(&mut self, now: Timestamp) -> Result<HostSample, HostError> {
-        if let Some((since, answer)) = &mut self.stuck {
-            match answer.try_recv() {
-                Err(oneshot::error::TryRecvError::Empty) => {
-                    return Err(HostError::Hung { since: *since });
-                }
+        if let Some((since, answer)) = &mut self.asked {
+            let since = *since;
+            // One that was asked for long ago gets no more time; one that a caller gave up on does.
+            let waited = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            match tokio::time::timeout(SAMPLE_MAX.saturating_sub(waited), answer).await {
                 // It came after all, and is old by now.
-                Ok(_) => self.stuck = None,
-                Err(oneshot::error::TryRecvError::Closed) => return Err(HostError::Gone),
+                Ok(Ok(_)) => self.asked = None,
+                Ok(Err(_)) => return Err(HostError::Gone),
+                Err(_) => return Err(HostError::Hung { since }),
             }
         }
         let (answer, answered) = oneshot::channel();
         self.ask.try_send((now, answer)).map_err(|_| HostError::Gone)?;
-        let (_, answered) = self.stuck.insert((now, answered));
+        let (_, answered) = self.asked.insert((now, answered));
         match tokio::time::timeout(SAMPLE_MAX, answered).await {
             Ok(Ok(sample)) => {
-                self.stuck = None;
+                self.asked = None;
                 Ok(sample)
             }
             Ok(Err(_)) => Err(HostError::Gone),

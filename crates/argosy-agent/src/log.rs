@@ -14,6 +14,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -44,6 +45,32 @@ impl Source {
             Source::Kmsg | Source::Journald | Source::Syslog(_) => true,
             Source::Program(_) => false,
         }
+    }
+}
+
+/// A word that names no source.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a log: write kmsg, journald, the path of a file that syslog writes, or program: and \
+     the path of a file that one program writes"
+)]
+pub struct SourceError(String);
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    /// Reads `kmsg`, `journald`, `/var/log/kern.log` or `program:/var/log/fabricmanager.log`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let path = |text: &str| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+        let source = match text {
+            "kmsg" => Some(Source::Kmsg),
+            "journald" => Some(Source::Journald),
+            _ => match text.strip_prefix("program:") {
+                Some(text) => path(text).map(Source::Program),
+                None => path(text).map(Source::Syslog),
+            },
+        };
+        source.ok_or_else(|| SourceError(text.to_owned()))
     }
 }
 

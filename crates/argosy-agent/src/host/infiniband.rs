@@ -12,6 +12,9 @@ pub struct Port {
     pub device: String,
     /// Its number on the device.
     pub port: u32,
+    /// It is a part of another device, handed to a virtual machine or a container.
+    #[serde(default)]
+    pub is_virtual: bool,
     /// Whether work can flow (`ACTIVE`); `None` if it does not say.
     pub active: Option<bool>,
     /// The cable's own state: `LinkUp`, `Polling`, `Disabled`.
@@ -54,8 +57,9 @@ pub(super) fn ports(sys: &Path) -> Vec<Port> {
 
 fn port(device: &Path, path: &Path) -> Option<Port> {
     let mut counters = BTreeMap::new();
+    let is_virtual = device.join("device/physfn").exists();
     // A virtual function may not be asked: the question itself becomes an error in the kernel's log.
-    if !device.join("device/physfn").exists() {
+    if !is_virtual {
         let mut count = |directory: &str, names: &[&str]| {
             for name in names {
                 let number = read::number(&path.join(directory).join(name));
@@ -73,6 +77,7 @@ fn port(device: &Path, path: &Path) -> Option<Port> {
     Some(Port {
         device: read::name(device),
         port: read::name(path).parse().ok()?,
+        is_virtual,
         active: state("state").map(|state| state == "ACTIVE"),
         physical_state: state("phys_state"),
         link_layer: read::word(&path.join("link_layer")),

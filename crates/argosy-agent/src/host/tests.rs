@@ -129,6 +129,7 @@ fn everything_a_machine_tells_is_read() {
     check("/ports/0/physical_state", "LinkUp".into());
     check("/ports/0/counters", serde_json::json!({"link_downed": 2, "rnr_nak_retry_err": 9}));
     check("/ports/1/active", false.into());
+    check("/ports/1/is_virtual", true.into());
     assert!(sample.ports[1].counters.is_empty(), "a virtual function is not asked");
     check("/nvidia/0/address", "0000:18:00.0".into());
     check("/nvidia/0/width", 8.into());
@@ -213,6 +214,19 @@ async fn a_disk_that_hangs_costs_the_sample_and_not_the_caller() {
         }
     };
     assert_eq!(sample.at, at(121));
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_is_not_a_machine_that_hangs() {
+    let machine = machine();
+    let mut host = Host::start(Roots::under(&machine.0)).unwrap();
+    for second in 0..20 {
+        {
+            let mut sample = Box::pin(host.sample(at(second)));
+            let _ = futures_util::poll!(&mut sample);
+        }
+        assert_eq!(host.sample(at(second)).await.unwrap().at, at(second));
+    }
 }
 
 proptest! {

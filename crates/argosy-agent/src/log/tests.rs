@@ -295,14 +295,10 @@ async fn a_file_is_followed_over_growth_rotation_and_truncation() {
     std::fs::rename(dir.path("log/a"), dir.path("log/a.1")).unwrap();
     dir.append("log/a", "four\n");
     assert_eq!(texts(&mut logs, 2).await, ["three", "four"]);
+    // Cut, and shorter than what was read: all of it is new.
     File::create(dir.path("log/a")).unwrap();
-    await_shorter(&mut logs, &dir).await;
-}
-
-/// A file that was cut is read from its start.
-async fn await_shorter(logs: &mut Logs, dir: &Dir) {
     dir.append("log/a", "5\n");
-    assert_eq!(texts(logs, 1).await, ["5"]);
+    assert_eq!(texts(&mut logs, 1).await, ["5"]);
 }
 
 #[tokio::test]
@@ -351,6 +347,22 @@ async fn in_a_file_of_syslog_only_the_kernel_is_heard() {
          Mar 29 15:38:59 host kernel: [12.3] NVRM: Xid (PCI:0000:18:00): 79, yes\n",
     );
     assert_eq!(texts(&mut logs, 1).await, ["[12.3] NVRM: Xid (PCI:0000:18:00): 79, yes"]);
+}
+
+#[test]
+fn a_source_is_named_in_one_word() {
+    let check = |text: &str, expected: Option<Source>| {
+        assert_eq!(text.parse::<Source>().ok(), expected, "{text}");
+    };
+    check("kmsg", Some(Source::Kmsg));
+    check("journald", Some(Source::Journald));
+    check("/var/log/kern.log", Some(Source::Syslog("/var/log/kern.log".into())));
+    check("program:/var/log/fm.log", Some(Source::Program("/var/log/fm.log".into())));
+    check("kern.log", None);
+    check("program:fm.log", None);
+    check("", None);
+    let error = "dmesg".parse::<Source>().unwrap_err().to_string();
+    assert!(error.starts_with("`dmesg` is not a log"), "{error}");
 }
 
 #[test]

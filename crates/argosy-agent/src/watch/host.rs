@@ -34,6 +34,10 @@ const LINK_DOWN_MAX: SignedDuration = SignedDuration::from_secs(60);
 /// Errors a second on a network link that a good cable never has.
 const LINK_ERRORS_PER_S: f64 = 10.0;
 
+/// How many times a network link may come or go within `TROUBLE_LASTS`: one flap is two changes, and
+/// one is maintenance.
+const LINK_CHANGES_MAX: u64 = 2;
+
 /// How long a program may wait in the kernel without working. The kernel itself warns after 120 s; some
 /// drivers need that long to give up.
 const BLOCKED_MAX: SignedDuration = SignedDuration::from_secs(300);
@@ -87,6 +91,9 @@ struct LinkMemory {
     told_down: bool,
     errors: Option<(Timestamp, u64)>,
     troubled_at: Option<Timestamp>,
+    /// When its changes were counted from, and from how many.
+    changes: Option<(Timestamp, u64)>,
+    flapped_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,6 +153,11 @@ impl HostWatch {
                 self.ports.entry(key).or_default().look(Some(port), port_name(port), at, &mut look);
             }
         }
+        // Parts of devices come and go with the containers that have them.
+        let is_there = |key: &(String, u32)| {
+            sample.ports.iter().any(|port| port.device == key.0 && port.port == key.1)
+        };
+        self.ports.retain(|key, memory| !memory.is_virtual() || is_there(key));
         for ((device, number), memory) in &mut self.ports {
             // A port that vanished is down, whatever the reason.
             if !sample.ports.iter().any(|port| port.device == *device && port.port == *number) {
@@ -248,6 +260,7 @@ impl HostWatch {
             }
             Some(false) | None => {}
         }
+        flapping(known, link, at, look);
         let errors = [link.receive_errors, link.send_errors].into_iter().flatten();
         let errors = errors.fold(0, u64::saturating_add);
         let before = known.errors.replace((at, errors));
@@ -342,6 +355,27 @@ impl HostWatch {
             let message = "the clock is not synchronised; look at `timedatectl`".to_owned();
             look.find(Word::Degraded, "ClockUnsynchronised", message);
         }
+    }
+}
+
+fn flapping(known: &mut LinkMemory, link: &Link, at: Timestamp, look: &mut Look) {
+    let Some(changes) = link.carrier_changes else { return };
+    let (since, before) = *known.changes.get_or_insert((at, changes));
+    if LINK_CHANGES_MAX < changes.saturating_sub(before) {
+        if !recently(known.flapped_at, at) {
+            let signal = host_signal(HostWord::NetworkFlap, at).with("device", &link.name);
+            look.signals.push(signal.with("changes", changes - before));
+        }
+        known.flapped_at = Some(at);
+    }
+    // A new count begins when the last is over, when it was too many, and when the device was reset.
+    if known.flapped_at == Some(at) || changes < before || TROUBLE_LASTS <= at.duration_since(since)
+    {
+        known.changes = Some((at, changes));
+    }
+    if recently(known.flapped_at, at) {
+        let message = format!("network link {} goes down and comes back", link.name);
+        look.find(Word::Degraded, "NetworkFlap", message);
     }
 }
 

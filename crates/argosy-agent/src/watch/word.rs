@@ -49,6 +49,7 @@ words! {
     // Network.
     NetworkTimeout = "network-timeout", "A network device did not send in time.";
     NetworkErrors = "network-errors", "A network link counts errors.";
+    NetworkFlap = "network-flap", "A network link goes down and comes back again and again.";
     NetworkDown = "network-down", "A network link that was up is down.";
     NicPower = "nic-power", "A NIC says that its slot gives too little power; some boards say so without any effect.";
     NicHot = "nic-hot", "The module in a port of a NIC is too hot.";

@@ -49,6 +49,7 @@ const RULES: [Rule; 10] = [
 /// What is remembered of a port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortMemory {
+    is_virtual: bool,
     was_active: bool,
     down_since: Option<Timestamp>,
     told_down: bool,
@@ -76,6 +77,7 @@ impl PortMemory {
             signal.message = message;
             signal
         };
+        self.is_virtual |= port.is_some_and(|port| port.is_virtual);
         let active = port.map_or(Some(false), |port| port.active);
         match active {
             Some(true) => self.up(&name, at, look, &signal),
@@ -89,6 +91,11 @@ impl PortMemory {
             self.rate(port, &name, look, &signal);
         }
         self.counters(port, &name, at, look, &signal);
+    }
+
+    /// Whether it is a part of another device.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.is_virtual
     }
 
     fn down(

@@ -233,6 +233,35 @@ fn a_port_that_is_down_for_four_minutes_is_sick() {
 }
 
 #[test]
+fn a_part_of_a_device_that_vanishes_was_taken_away() {
+    check(&[(0, "healthy"), (60, "healthy"), (600, "healthy")], |second, sample| {
+        if second == 0 {
+            sample.ports.push(Port { is_virtual: true, ..port(true, 400.0, &[]) });
+        }
+    });
+}
+
+#[test]
+fn a_network_link_that_comes_and_goes_is_told_of() {
+    let changes =
+        BTreeMap::from([(0, 11), (60, 13), (120, 14), (180, 14), (719, 14), (720, 14), (780, 2)]);
+    check(
+        &[
+            (0, "healthy"),
+            (60, "healthy"),
+            (120, "degraded NetworkFlap +network-flap"),
+            (180, "degraded NetworkFlap"),
+            (719, "degraded NetworkFlap"),
+            (720, "healthy"),
+            (780, "healthy"),
+        ],
+        |second, sample| {
+            sample.links.push(Link { carrier_changes: Some(changes[&second]), ..link(true, 0) });
+        },
+    );
+}
+
+#[test]
 fn three_flaps_are_a_fault_and_blinks_are_none() {
     // Down at the start of every other minute, from the second on.
     let flaps = |down_s: i64| move |second: i64| second % 120 < down_s && 120 <= second;

@@ -32,7 +32,7 @@ pub(super) fn find(line: &str) -> Option<Found<'_>> {
     let message = message.lines().next().unwrap_or_default();
     pcie(message)
         .or_else(|| memory(message))
-        .or_else(|| hardware(line))
+        .or_else(|| hardware(message))
         .or_else(|| processor(message))
         .or_else(|| disk(message))
         .or_else(|| network(message))
@@ -88,11 +88,9 @@ fn memory(message: &str) -> Option<Found<'_>> {
     Some(found.fact("pid", number(pid)).fact("process", process))
 }
 
-/// Machine checks, the platform's own reports, and the memory controllers. They are looked for in the
-/// whole line: `[Hardware Error]` would pass for a time in brackets.
-fn hardware(line: &str) -> Option<Found<'_>> {
+/// Machine checks, the platform's own reports, and the memory controllers.
+fn hardware(message: &str) -> Option<Found<'_>> {
     const MARK: &str = "[Hardware Error]: ";
-    let message = kernel::message(line);
     if let Some(rest) = message.strip_prefix("EDAC ") {
         // `EDAC MC0: 1 CE memory read error on …`, or with the driver's name before the controller's.
         let (controller, rest) = rest.split_once(": ")?;
