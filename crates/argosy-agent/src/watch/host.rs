@@ -6,9 +6,10 @@
 mod port;
 
 use crate::check::{CheckOutcome, Word};
+use crate::gpu::Inventory;
 use crate::host::{Blocked, Disk, HostError, HostSample, Link, Memory, PciDevice};
-use crate::signal::{GpuRef, Signal, SignalKind};
-use crate::watch::log::host_signal;
+use crate::signal::{Signal, SignalKind};
+use crate::watch::log::{host_signal, places};
 use crate::watch::word::HostWord;
 use argosy_core::pci::PciAddress;
 use jiff::{SignedDuration, Timestamp};
@@ -65,7 +66,8 @@ pub struct HostWatch {
     ports: BTreeMap<(String, u32), PortMemory>,
     blocked: BTreeMap<(u32, u64), BlockedMemory>,
     narrow: BTreeMap<PciAddress, u32>,
-    gpus: BTreeMap<PciAddress, GpuRef>,
+    /// Where the GPUs are that the driver lists.
+    listed: BTreeSet<PciAddress>,
     clock_wrong: bool,
 }
 
@@ -125,11 +127,9 @@ impl Look {
 }
 
 impl HostWatch {
-    /// Learns which GPU is at which address, so that a narrow link is told of with its GPU.
-    pub fn learn(&mut self, address: PciAddress, gpu: GpuRef) {
-        if self.gpus.len() < MEMORY_MAX {
-            self.gpus.insert(address, gpu);
-        }
+    /// Learns which GPUs the driver lists: their links are told of where the driver is asked.
+    pub fn learn(&mut self, inventory: &Inventory) {
+        self.listed = places(inventory).map(|(address, _)| address).take(MEMORY_MAX).collect();
     }
 
     /// The check's word about this sample, and what began with it.
@@ -330,15 +330,12 @@ impl HostWatch {
             }
             let message =
                 format!("the link of {} has {width} lanes of {width_max}", device.address);
-            if *times == NARROW_TIMES {
+            if *times == NARROW_TIMES && !self.listed.contains(&device.address) {
                 let signal = Signal::once(SignalKind::Pcie, at, message.clone())
                     .with("pci", device.address)
                     .with("pcie_width", width)
                     .with("pcie_width_max", width_max);
-                look.signals.push(match self.gpus.get(&device.address) {
-                    Some(gpu) => signal.on(gpu.clone()),
-                    None => signal,
-                });
+                look.signals.push(signal);
             }
             look.find(Word::Degraded, "LinkNarrow", message);
         }

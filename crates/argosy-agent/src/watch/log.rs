@@ -37,15 +37,9 @@ impl LogWatch {
     /// Learns which GPU is at which address. A GPU that is no longer listed is remembered: the line that
     /// says why may come after it is gone.
     pub fn learn(&mut self, inventory: &Inventory) {
-        for gpu in &inventory.gpus {
-            let Some(address) = PciAddress::parse(&gpu.pci_bus_id) else { continue };
-            let known = GpuRef {
-                index: gpu.index,
-                uuid: gpu.uuid.clone(),
-                serial: gpu.serial.clone().unwrap_or_default(),
-            };
+        for (address, gpu) in places(inventory) {
             if self.gpus.len() < FALLS_MAX || self.gpus.contains_key(&address) {
-                self.gpus.insert(address, known);
+                self.gpus.insert(address, gpu);
             }
         }
     }
@@ -175,6 +169,18 @@ impl LogWatch {
 /// A signal about the machine, with the word's own sentence.
 pub fn host_signal(word: HostWord, at: Timestamp) -> Signal {
     Signal::once(SignalKind::Host, at, word.meaning()).with("signal", word.as_str())
+}
+
+/// Where each GPU is.
+pub(super) fn places(inventory: &Inventory) -> impl Iterator<Item = (PciAddress, GpuRef)> {
+    inventory.gpus.iter().filter_map(|gpu| {
+        let known = GpuRef {
+            index: gpu.index,
+            uuid: gpu.uuid.clone(),
+            serial: gpu.serial.clone().unwrap_or_default(),
+        };
+        Some((PciAddress::parse(&gpu.pci_bus_id)?, known))
+    })
 }
 
 fn same_fall(fell: Timestamp, at: Timestamp) -> bool {

@@ -1,7 +1,7 @@
 use super::HostWatch;
 use crate::check::Word;
+use crate::gpu::{GpuIdentity, Inventory};
 use crate::host::{Blocked, Disk, HostError, HostSample, Link, Memory, PciDevice, Port};
-use crate::signal::GpuRef;
 use argosy_core::pci::PciAddress;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -365,7 +365,7 @@ fn gpu(width: u32, awake: bool) -> PciDevice {
 }
 
 #[test]
-fn a_link_that_is_narrow_twice_in_a_row_is_told_of_with_its_gpu() {
+fn a_link_that_is_narrow_twice_in_a_row_is_told_of() {
     let width = [16, 8, 16, 8, 8, 8, 16];
     check(
         &[
@@ -381,12 +381,21 @@ fn a_link_that_is_narrow_twice_in_a_row_is_told_of_with_its_gpu() {
     );
     check(&[(0, "healthy"), (1, "healthy")], |_, sample| sample.nvidia.push(gpu(8, false)));
     let mut watch = HostWatch::default();
-    let known = GpuRef { index: 2, uuid: "GPU-2".into(), serial: String::new() };
-    watch.learn(gpu(8, true).address, known.clone());
+    let listed = GpuIdentity {
+        index: 2,
+        uuid: "GPU-2".into(),
+        pci_bus_id: "00000000:18:00.0".into(),
+        ..GpuIdentity::default()
+    };
+    watch.learn(&Inventory { gpus: vec![listed], ..Inventory::default() });
     let mut sample = HostSample::empty(Timestamp::UNIX_EPOCH);
     sample.nvidia.push(gpu(8, true));
     watch.on(&sample);
-    assert_eq!(watch.on(&sample).1[0].gpu, Some(known));
+    assert_eq!(
+        told(&mut watch, &sample),
+        "degraded LinkNarrow",
+        "the sweep of it gives the signal"
+    );
 }
 
 #[test]
