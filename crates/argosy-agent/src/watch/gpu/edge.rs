@@ -1,0 +1,424 @@
+//! One GPU's memory: counters that grew, states that began.
+//!
+//! A counter that is smaller than before was reset, by a new driver or a reset of the GPU; what it shows now
+//! came after that.
+
+use crate::gpu::{Counts, GpuIdentity, Reading};
+use crate::signal::{GpuRef, Signal, SignalKind};
+use argosy_core::recovery::RecoveryAction;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Degrees that are worth a word, and worth another: what the default policy calls hot and too hot. A GPU that
+/// slows down earlier is spoken of before it does.
+const WARM_CELSIUS: u32 = 85;
+const HOT_CELSIUS: u32 = 95;
+const BEFORE_SLOWDOWN_CELSIUS: u32 = 2;
+
+/// How far it must cool before the same heat is news again: fans swing by a few degrees.
+const COOLER_CELSIUS: u32 = 5;
+
+/// How often hardware must hold the clocks back within `SLOWDOWN_WINDOW` before it is told: now and then is how
+/// a GPU under load protects itself. Fewer, and every peak of power is a signal; more, and a broken fan is not.
+const SLOWDOWNS_MIN: usize = 6;
+const SLOWDOWN_WINDOW: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long errors that were corrected are gathered before they are told again, and how many cut that short:
+/// the default policy warns above a hundred. One signal for each is how a slow leak drowns everything else.
+const GATHER: SignedDuration = SignedDuration::from_mins(10);
+const GATHER_SHORT: SignedDuration = SignedDuration::from_mins(1);
+const GATHERED_MANY: u64 = 100;
+
+/// Replays on the bus within a minute that are still usual; DCGM's figure.
+const PCIE_REPLAYS_A_MINUTE_MAX: u32 = 8;
+
+/// CRC errors of links within a second that are still usual; DCGM's figure. Any other error of a link counts.
+const NVLINK_CRC_A_SECOND_MAX: u64 = 100;
+
+/// Looks in a row at a bus that is narrower or slower than it can be: links train anew after a reset.
+const PCIE_SLOW_LOOKS_MIN: u32 = 3;
+
+/// A bus is expected to be at full speed only when the GPU works.
+const BUSY_PERCENT: u32 = 50;
+
+/// Retired pages from which on the table, which has 64 places, is all but full.
+const RETIRED_PAGES_MANY: u32 = 60;
+
+/// What is remembered of one GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct GpuMemory {
+    /// The number it had when it was last read.
+    pub(super) index: u32,
+    serial: String,
+    /// Why it cannot be read any more; `None` if it can.
+    pub(super) gone: Option<String>,
+    /// What the driver advised at the last look.
+    pub(super) recovery_action: Option<u32>,
+    looked: Option<Timestamp>,
+    corrected: Option<u64>,
+    corrected_gathered: Gathered,
+    uncorrected: Option<u64>,
+    remap_pending: bool,
+    remap_failed: bool,
+    remaps: Option<u32>,
+    retire_pending: bool,
+    retired: Option<u32>,
+    heat: u8,
+    memory_heat: u8,
+    thermal_slowdowns: Slowdowns,
+    power_slowdowns: Slowdowns,
+    links_down: Option<u32>,
+    link_errors: BTreeMap<String, u64>,
+    link_errors_gathered: Gathered,
+    replays: Option<Replays>,
+    pcie_slow_looks: u32,
+}
+
+impl GpuMemory {
+    pub(super) fn gpu_ref(&self, uuid: &str) -> GpuRef {
+        GpuRef { index: self.index, uuid: uuid.to_owned(), serial: self.serial.clone() }
+    }
+
+    /// The machine was started anew: what was told of this GPU's state may be told again.
+    pub(super) fn rebooted(&mut self) {
+        let Self { index, serial, gone, corrected, uncorrected, remaps, retired, .. } =
+            std::mem::take(self);
+        *self = Self {
+            index,
+            serial,
+            gone,
+            corrected,
+            uncorrected,
+            remaps,
+            retired,
+            ..Self::default()
+        };
+    }
+
+    /// Takes in a reading.
+    pub(super) fn on(
+        &mut self,
+        reading: &Reading,
+        identity: Option<&GpuIdentity>,
+        now: Timestamp,
+    ) -> Vec<Signal> {
+        self.index = reading.index;
+        if let Some(serial) = identity.and_then(|gpu| gpu.serial.clone()) {
+            self.serial = serial;
+        }
+        self.gone = None;
+        let gpu = self.gpu_ref(&reading.uuid);
+        let mut signals = Vec::new();
+        signals.extend(self.recovery(reading, now));
+        signals.extend(self.ecc(reading, now));
+        signals.extend(self.rows_and_pages(reading, now));
+        signals.extend(self.heat(reading, identity, now));
+        signals.extend(self.slowdowns(reading, now));
+        signals.extend(self.links(reading, identity, now));
+        signals.extend(self.bus(reading, identity, now));
+        self.looked = Some(now);
+        let on_gpu = |signal: Signal| Signal {
+            recovery_action: reading.recovery_action,
+            ..signal.on(gpu.clone())
+        };
+        signals.into_iter().map(on_gpu).collect()
+    }
+
+    fn recovery(&mut self, reading: &Reading, now: Timestamp) -> Option<Signal> {
+        let before = std::mem::replace(&mut self.recovery_action, reading.recovery_action);
+        let number = reading.recovery_action.filter(|number| *number != 0)?;
+        if before == Some(number) {
+            return None;
+        }
+        let word = RecoveryAction::from_number(number).map_or("unknown", RecoveryAction::as_str);
+        let message = format!("the driver asks for recovery of GPU {}: {word}", reading.index);
+        let signal = Signal::once(SignalKind::DriverError, now, message);
+        Some(signal.with("reason", "RecoveryAction").with("recovery_action", word))
+    }
+
+    fn ecc(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        if let Some(total) = reading.ecc_uncorrected.and_then(total) {
+            // Those of before we looked count, too: nobody else has told them.
+            let grown = grown(Some(self.uncorrected.unwrap_or(0)), total);
+            let known_since_load = reading.ecc_uncorrected.is_some_and(|c| c.volatile.is_some());
+            let is_first = self.uncorrected.replace(total).is_none();
+            if grown != 0 && (known_since_load || !is_first) {
+                let message = format!("{grown} uncorrected memory errors on GPU {}", reading.index);
+                let signal = Signal::once(SignalKind::EccDbe, now, message);
+                signals.push(signal.with("ecc_dbe_count", grown).with("ecc_dbe_total", total));
+            }
+        }
+        if let Some(total) = reading.ecc_corrected.and_then(total) {
+            let grown = grown(self.corrected.replace(total), total);
+            if let Some(gathered) = self.corrected_gathered.add(grown, now) {
+                let message =
+                    format!("{gathered} corrected memory errors on GPU {}", reading.index);
+                let signal = Signal::once(SignalKind::EccSbe, now, message);
+                signals.push(signal.with("ecc_sbe_count", gathered).with("ecc_sbe_total", total));
+            }
+        }
+        signals
+    }
+
+    fn rows_and_pages(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        let index = reading.index;
+        let mut say = |message: String, metric: &str, value: u32| {
+            signals.push(Signal::once(SignalKind::Memory, now, message).with(metric, value));
+        };
+        if let Some(rows) = reading.row_remaps {
+            if began(&mut self.remap_failed, rows.failed) {
+                say(format!("a bad row of GPU {index} cannot be replaced"), "row_remap_failure", 1);
+            }
+            if began(&mut self.remap_pending, rows.pending) {
+                let message =
+                    format!("a bad row of GPU {index} will be replaced at its next reset");
+                say(message, "row_remap_pending", 1);
+            }
+            let count = rows.corrected.saturating_add(rows.uncorrected);
+            if self.remaps.replace(count).is_some_and(|before| before < count) {
+                say(format!("rows of GPU {index} were replaced"), "row_remaps_total", count);
+            }
+        }
+        if let Some(pages) = reading.retired_pages {
+            if began(&mut self.retire_pending, pages.pending) {
+                let message = format!("a page of GPU {index} will be retired at its next reset");
+                say(message, "retired_pages_pending", 1);
+            }
+            let count = pages.corrected.saturating_add(pages.uncorrected);
+            let before = self.retired.replace(count);
+            if before.map_or(RETIRED_PAGES_MANY <= count, |before| before < count) {
+                say(format!("pages of GPU {index} were retired"), "retired_pages_total", count);
+            }
+        }
+        signals
+    }
+
+    fn heat(
+        &mut self,
+        reading: &Reading,
+        identity: Option<&GpuIdentity>,
+        now: Timestamp,
+    ) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        let slowdown = identity.and_then(|gpu| gpu.slowdown_celsius).unwrap_or(u32::MAX);
+        let warm = WARM_CELSIUS.min(slowdown.saturating_sub(BEFORE_SLOWDOWN_CELSIUS));
+        if let Some(celsius) = reading.temperature_celsius
+            && warmer(&mut self.heat, celsius, warm, HOT_CELSIUS.min(slowdown))
+        {
+            let message = format!("GPU {} is at {celsius} degrees", reading.index);
+            let signal = Signal::once(SignalKind::Thermal, now, message);
+            signals.push(signal.with("temperature", celsius));
+        }
+        // Memory runs hotter than the chip by design: only what is too hot for both is told.
+        if let Some(celsius) = reading.memory_temperature_celsius
+            && warmer(&mut self.memory_heat, celsius, HOT_CELSIUS, u32::MAX)
+        {
+            let message = format!("the memory of GPU {} is at {celsius} degrees", reading.index);
+            let signal = Signal::once(SignalKind::Thermal, now, message);
+            signals.push(signal.with("memory_temperature", celsius));
+        }
+        signals
+    }
+
+    fn slowdowns(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        let rows = [
+            (&mut self.thermal_slowdowns, "HwThermalSlowdown", SignalKind::Thermal),
+            (&mut self.power_slowdowns, "HwPowerBrakeSlowdown", SignalKind::Power),
+        ];
+        for (slowdowns, word, kind) in rows {
+            let is_on = reading.throttle_reasons.iter().any(|reason| reason == word);
+            if slowdowns.look(is_on, now) {
+                let message = format!("hardware keeps slowing GPU {} down: {word}", reading.index);
+                let signal = Signal::once(kind, now, message).with("throttle", word);
+                let celsius = reading.temperature_celsius;
+                signals.push(celsius.into_iter().fold(signal, |s, c| s.with("temperature", c)));
+            }
+        }
+        signals
+    }
+
+    fn links(
+        &mut self,
+        reading: &Reading,
+        identity: Option<&GpuIdentity>,
+        now: Timestamp,
+    ) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        if let Some(down) = reading.nvlinks_down {
+            let before = self.links_down.replace(down);
+            // All of them down from the first look on is a GPU that is connected to nothing.
+            let all = identity.map(|gpu| gpu.nvlinks.len());
+            let is_connected = all != usize::try_from(down).ok();
+            if before.map_or(down != 0 && is_connected, |before| before < down) {
+                let message = format!("{down} links of GPU {} are down", reading.index);
+                let signal = Signal::once(SignalKind::Nvlink, now, message);
+                signals.push(signal.with("nvlinks_down", down));
+            }
+        }
+        let seconds = self.looked.map_or(1, |looked| now.duration_since(looked).as_secs().max(1));
+        let usual = NVLINK_CRC_A_SECOND_MAX.saturating_mul(seconds.unsigned_abs());
+        let mut new = 0_u64;
+        for (kind, count) in &reading.nvlink_errors {
+            let before = self.link_errors.insert(kind.clone(), *count);
+            let grown = grown(before, *count);
+            if !kind.starts_with("crc") || usual < grown {
+                new = new.saturating_add(grown);
+            }
+        }
+        if let Some(gathered) = self.link_errors_gathered.add(new, now) {
+            let message = format!("{gathered} errors on links of GPU {}", reading.index);
+            let signal = Signal::once(SignalKind::Nvlink, now, message);
+            let signal = signal.with("nvlink_errors", gathered);
+            let totals = reading.nvlink_errors.iter();
+            signals.push(totals.fold(signal, |signal, (kind, total)| {
+                signal.with(&format!("nvlink_{kind}_total"), total)
+            }));
+        }
+        signals
+    }
+
+    fn bus(
+        &mut self,
+        reading: &Reading,
+        identity: Option<&GpuIdentity>,
+        now: Timestamp,
+    ) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        if let Some(total) = reading.pcie_replays
+            && let Some(grown) = Replays::look(&mut self.replays, total, now)
+        {
+            let message = format!("{grown} packets sent again on the bus of GPU {}", reading.index);
+            let signal = Signal::once(SignalKind::Pcie, now, message);
+            signals.push(signal.with("pcie_replays", grown).with("pcie_replays_total", total));
+        }
+        let below = |now: Option<u32>, most: Option<u32>| now.zip(most).is_some_and(|(n, m)| n < m);
+        let is_busy = reading.utilization_percent.is_some_and(|percent| BUSY_PERCENT <= percent);
+        let is_slow = identity.is_some_and(|gpu| {
+            below(reading.pcie_width, gpu.pcie_width_max)
+                || is_busy && below(reading.pcie_generation, gpu.pcie_generation_max)
+        });
+        self.pcie_slow_looks = if is_slow { self.pcie_slow_looks.saturating_add(1) } else { 0 };
+        if self.pcie_slow_looks == PCIE_SLOW_LOOKS_MIN {
+            let (width, generation) =
+                (reading.pcie_width.unwrap_or(0), reading.pcie_generation.unwrap_or(0));
+            let message =
+                format!("the bus of GPU {} is at x{width}, generation {generation}", reading.index);
+            let signal = Signal::once(SignalKind::Pcie, now, message);
+            signals.push(signal.with("pcie_width", width).with("pcie_generation", generation));
+        }
+        signals
+    }
+}
+
+/// Errors that were corrected, between two signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Gathered {
+    count: u64,
+    said: Option<Timestamp>,
+}
+
+impl Gathered {
+    /// Adds to it; how many are to be told, if it is time.
+    fn add(&mut self, grown: u64, now: Timestamp) -> Option<u64> {
+        self.count = self.count.saturating_add(grown);
+        let wait = if GATHERED_MANY < self.count { GATHER_SHORT } else { GATHER };
+        let is_time = self.said.is_none_or(|said| wait <= now.duration_since(said));
+        if self.count == 0 || !is_time {
+            return None;
+        }
+        self.said = Some(now);
+        Some(std::mem::take(&mut self.count))
+    }
+}
+
+/// When hardware held the clocks back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Slowdowns {
+    /// The last `SLOWDOWNS_MIN`, oldest first.
+    at: Vec<Timestamp>,
+    said: bool,
+}
+
+impl Slowdowns {
+    /// Whether it is to be told: often enough, and not told since it last was quiet.
+    fn look(&mut self, is_on: bool, now: Timestamp) -> bool {
+        self.at.retain(|at| now.duration_since(*at) < SLOWDOWN_WINDOW);
+        if is_on {
+            self.at.push(now);
+            let over = self.at.len().saturating_sub(SLOWDOWNS_MIN);
+            self.at.drain(..over);
+        }
+        self.said &= !self.at.is_empty();
+        let is_often = SLOWDOWNS_MIN <= self.at.len();
+        is_often && !std::mem::replace(&mut self.said, true)
+    }
+}
+
+/// Packets that were sent again, within a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Replays {
+    since: Timestamp,
+    from: u32,
+    last: u32,
+    said: bool,
+}
+
+impl Replays {
+    fn look(memory: &mut Option<Self>, total: u32, now: Timestamp) -> Option<u32> {
+        let fresh = |from| Self { since: now, from, last: total, said: false };
+        let window = match memory {
+            // The first look, and a counter that was reset: from here on.
+            None => memory.insert(fresh(total)),
+            Some(window) if total < window.last => memory.insert(fresh(0)),
+            Some(window) => window,
+        };
+        window.last = total;
+        let grown = total.saturating_sub(window.from);
+        let minutes = now.duration_since(window.since).as_mins().max(1);
+        let usual = i64::from(PCIE_REPLAYS_A_MINUTE_MAX).saturating_mul(minutes);
+        let is_many = usual < i64::from(grown);
+        let told = (is_many && !window.said).then_some(grown);
+        window.said |= is_many;
+        // Told once in a while, however long it goes on.
+        let length = if window.said { GATHER } else { SignedDuration::from_mins(1) };
+        if length <= now.duration_since(window.since) {
+            *window = fresh(total);
+        }
+        told
+    }
+}
+
+/// Since the driver was loaded, or else over the GPU's life.
+fn total(counts: Counts) -> Option<u64> {
+    counts.volatile.or(counts.aggregate)
+}
+
+/// By how much a counter grew; the first look is where counting begins.
+fn grown(before: Option<u64>, now: u64) -> u64 {
+    match before {
+        None => 0,
+        Some(before) if before <= now => now - before,
+        Some(_) => now,
+    }
+}
+
+/// Whether a state began.
+fn began(state: &mut bool, is_on: bool) -> bool {
+    let was_on = std::mem::replace(state, is_on);
+    is_on && !was_on
+}
+
+/// Whether it got warmer than it was: from fine (0) to warm (1) or hot (2).
+fn warmer(heat: &mut u8, celsius: u32, warm: u32, hot: u32) -> bool {
+    let at = |celsius: u32| u8::from(warm <= celsius) + u8::from(warm.max(hot) <= celsius);
+    let before = *heat;
+    *heat = at(celsius).max(before.min(at(celsius.saturating_add(COOLER_CELSIUS - 1))));
+    before < *heat
+}
