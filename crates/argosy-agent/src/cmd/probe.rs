@@ -18,7 +18,7 @@ pub struct Args {
     /// NVML, if it is not where the system keeps it.
     #[arg(long, value_name = "PATH")]
     pub nvml_library: Option<PathBuf>,
-    /// Ends after so long without a question, in milliseconds.
+    /// Ends after so long without a question, in milliseconds; stays if a GPU is not in persistence mode.
     #[arg(long, value_name = "MS", default_value_t = 2_000)]
     pub idle_ms: u64,
 }
@@ -72,6 +72,9 @@ fn listen(questions: SyncSender<String>) {
 
 fn serve(args: &Args, asked: &Receiver<String>) -> Result<(), String> {
     let mut driver = None;
+    // Without persistence mode a GPU is shut down with its last user: started again for every sweep it would
+    // take seconds, and count its errors from nothing. Then this child is the one that holds it.
+    let mut holds = false;
     // A child is started to be asked, so the first question is on its way. After that, no question for a
     // while and nobody left to ask are both an orderly end.
     let mut next = asked.recv().ok();
@@ -84,21 +87,36 @@ fn serve(args: &Args, asked: &Receiver<String>) -> Result<(), String> {
         };
         match loaded.and_then(|loaded| loaded.count().map(|count| (loaded, count))) {
             Ok((loaded, count)) => {
-                if !answer(&ask, &loaded, count)? {
-                    return Ok(());
+                match answer(&ask, &loaded, count)? {
+                    Answered::AndGone => return Ok(()),
+                    Answered::Whole { needs_holding } => holds |= needs_holding,
                 }
                 driver = Some(loaded);
             }
             // The next child loads the library anew: after an upgrade it is another file.
             Err(error) => return say(&Say::Failed { error }),
         }
-        next = asked.recv_timeout(Duration::from_millis(args.idle_ms)).ok();
+        next = if holds {
+            asked.recv().ok()
+        } else {
+            asked.recv_timeout(Duration::from_millis(args.idle_ms)).ok()
+        };
     }
     Ok(())
 }
 
-/// Answers one question. `false` if the driver went away meanwhile.
-fn answer(ask: &Ask, driver: &Driver, count: u32) -> Result<bool, String> {
+/// How a question was answered.
+enum Answered {
+    Whole {
+        /// Some GPU would be shut down without us.
+        needs_holding: bool,
+    },
+    /// The driver went away meanwhile.
+    AndGone,
+}
+
+fn answer(ask: &Ask, driver: &Driver, count: u32) -> Result<Answered, String> {
+    let mut needs_holding = false;
     let versions = driver.versions();
     say(&Say::Begin {
         count,
@@ -116,12 +134,17 @@ fn answer(ask: &Ask, driver: &Driver, count: u32) -> Result<bool, String> {
             }
         };
         match read {
-            Ok(read) => say(&read)?,
+            Ok(read) => {
+                needs_holding |= driver.needs_holding(index);
+                say(&read)?;
+            }
             Err(Unread::Gpu(error)) => say(&Say::Unreadable { index, error })?,
-            Err(Unread::Driver(error)) => return say(&Say::Failed { error }).map(|()| false),
+            Err(Unread::Driver(error)) => {
+                return say(&Say::Failed { error }).map(|()| Answered::AndGone);
+            }
         }
     }
-    say(&Say::End).map(|()| true)
+    say(&Say::End).map(|()| Answered::Whole { needs_holding })
 }
 
 fn say(line: &Say) -> Result<(), String> {

@@ -44,7 +44,8 @@ pub struct Options {
     pub deadline: Duration,
     /// How long a killed child may take to be gone before it counts as stuck.
     pub reap_max: Duration,
-    /// How long the child stays without a question.
+    /// How long the child stays without a question. It stays for good while a GPU is not in persistence mode:
+    /// such a GPU is shut down with its last user, and forgets what it has counted.
     pub idle: Duration,
     /// What the child finds in its environment besides what is in ours.
     pub environment: Vec<(OsString, OsString)>,

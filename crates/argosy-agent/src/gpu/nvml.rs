@@ -132,6 +132,12 @@ impl Driver {
     pub fn reading(&self, index: u32) -> Result<Reading, Unread> {
         reading(&self.nvml, index).map_err(|error| unread(&error))
     }
+
+    /// Whether this GPU would be shut down, and lose its counts, if nobody held it open.
+    pub fn needs_holding(&self, index: u32) -> bool {
+        let device = self.nvml.device_by_index(index);
+        device.and_then(|device| device.is_in_persistent_mode()).is_ok_and(|persistent| !persistent)
+    }
 }
 
 /// Why one GPU could not be read.
@@ -434,6 +440,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// NVML's own word for an error, as its header writes it; for what is not NVML's, a sentence.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the rest are the wrapper's own, without a word"
+)]
 fn word(error: &NvmlError) -> String {
     let word = match error {
         NvmlError::Uninitialized => "UNINITIALIZED",

@@ -10,7 +10,7 @@ mod edge;
 use crate::check::{CheckOutcome, Word};
 use crate::gpu::{GpuError, Inventory, Sweep};
 use crate::signal::{GpuRef, Signal, SignalKind};
-use edge::GpuMemory;
+use edge::{GpuMemory, apart};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,7 +169,7 @@ impl GpuWatch {
         self.memory.away_since = since;
         self.memory.failing = true;
         match since {
-            Some(since) if now.duration_since(since) < DRIVER_RESTART_MAX => Finding {
+            Some(since) if apart(now, since) < DRIVER_RESTART_MAX => Finding {
                 word: Word::Degraded,
                 reason: "DriverRestarting",
                 message: format!("the driver is away, perhaps for an upgrade: {error}"),
@@ -196,9 +196,10 @@ impl GpuWatch {
         // It may be another driver than before.
         let back = std::mem::take(&mut self.memory.failing);
         // A driver that has just come back finds its GPUs one by one.
-        self.memory.away_since = self.memory.away_since.filter(|since| {
-            !findings.is_empty() && now.duration_since(*since) < DRIVER_RESTART_MAX
-        });
+        self.memory.away_since = self
+            .memory
+            .away_since
+            .filter(|since| !findings.is_empty() && apart(now, *since) < DRIVER_RESTART_MAX);
         let settling = self.memory.away_since.is_some();
 
         let mut signals = Vec::new();

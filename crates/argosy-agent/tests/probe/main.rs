@@ -19,23 +19,27 @@ struct Machine {
 impl Machine {
     fn new(name: &str, script: &Script) -> Self {
         let dir = std::env::temp_dir().join(format!("argosy-probe-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::create_dir_all(&dir).expect("a temporary folder");
         let machine = Self { script: dir.join("script.json"), dir };
         machine.becomes(script);
         machine
     }
 
     fn becomes(&self, script: &Script) {
-        script.write(&self.script).unwrap();
+        script.write(&self.script).expect("the script can be written");
+    }
+
+    fn child(&self) -> Child {
+        self.child_that_stays(Duration::from_secs(60))
     }
 
     /// The agent's side. The script's name goes to the child alone: tests run side by side.
-    fn child(&self) -> Child {
-        let exe = std::env::current_exe().unwrap();
+    fn child_that_stays(&self, idle: Duration) -> Child {
+        let exe = std::env::current_exe().expect("a test has a path");
         let options = Options {
             nvml_library: Some(library(&exe).expect("cargo builds the stand-in with this test")),
             deadline: DEADLINE,
-            idle: Duration::from_secs(60),
+            idle,
             environment: vec![(SCRIPT_ENV.into(), self.script.clone().into())],
             ..Options::default()
         };
@@ -268,10 +272,8 @@ async fn n3_a_driver_that_goes_and_comes_back_is_asked_by_a_new_child() {
     ] {
         let fault = Fault::in_call(call, Behaviour::Return(code));
         machine.becomes(&well.clone().with_fault(fault));
-        match child.sweep().await.unwrap_err() {
-            GpuError::Driver { code, .. } => assert_eq!(code, word),
-            other => panic!("{other}"),
-        }
+        let error = child.sweep().await.unwrap_err();
+        assert!(matches!(&error, GpuError::Driver { code, .. } if code == word), "{error}");
     }
     machine.becomes(&well);
     assert_eq!(child.sweep().await.unwrap().gpus.len(), 2);
@@ -305,17 +307,23 @@ async fn a_library_that_chatters_on_the_error_output_stops_nobody() {
 #[tokio::test]
 async fn a_child_that_nobody_asks_ends_and_the_next_question_starts_another() {
     let machine = Machine::new("idle", &Script::h100s(1));
-    let exe = std::env::current_exe().unwrap();
-    let options = Options {
-        nvml_library: library(&exe),
-        deadline: DEADLINE,
-        idle: Duration::ZERO,
-        environment: vec![(SCRIPT_ENV.into(), machine.script.clone().into())],
-        ..Options::default()
-    };
-    let mut child = Child::new(env!("CARGO_BIN_EXE_argosy-agent").into(), options);
+    let mut child = machine.child_that_stays(Duration::ZERO);
     for _ in 0..3 {
         assert_eq!(child.sweep().await.unwrap().count, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_gpu_that_would_be_shut_down_is_held_by_the_child() {
+    let mut script = Script::h100s(2);
+    script.gpus[1].persistence = Some(false);
+    script.gpus[1].grow.insert(4, 1);
+    let machine = Machine::new("held", &script);
+    let mut child = machine.child_that_stays(Duration::ZERO);
+    // The stand-in, too, counts from nothing in a new process.
+    for count in 0..5 {
+        let gpu = child.sweep().await.unwrap().gpus.remove(1);
+        assert_eq!(gpu.ecc_uncorrected.unwrap().volatile, Some(count));
     }
 }
 

@@ -205,3 +205,13 @@ async fn the_agent_and_whoever_injects_share_one_machine() {
     drop(lines);
     fake.inject(&flood).unwrap();
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_an_injection_or_an_error(text in "([a-z-]{0,12}:?[0-9a-zA-Z]{0,12} ?){0,4}|.{0,40}") {
+        if let Ok(injection) = text.parse::<Injection>() {
+            let again: Injection = injection.to_string().parse().unwrap();
+            proptest::prop_assert_eq!(again, injection);
+        }
+    }
+}

@@ -260,7 +260,7 @@ impl GpuMemory {
                 signals.push(signal.with("nvlinks_down", down));
             }
         }
-        let seconds = self.looked.map_or(1, |looked| now.duration_since(looked).as_secs().max(1));
+        let seconds = self.looked.map_or(1, |looked| apart(now, looked).as_secs().max(1));
         let usual = NVLINK_CRC_A_SECOND_MAX.saturating_mul(seconds.unsigned_abs());
         let mut new = 0_u64;
         for (kind, count) in &reading.nvlink_errors {
@@ -328,7 +328,7 @@ impl Gathered {
     fn add(&mut self, grown: u64, now: Timestamp) -> Option<u64> {
         self.count = self.count.saturating_add(grown);
         let wait = if GATHERED_MANY < self.count { GATHER_SHORT } else { GATHER };
-        let is_time = self.said.is_none_or(|said| wait <= now.duration_since(said));
+        let is_time = self.said.is_none_or(|said| wait <= apart(now, said));
         if self.count == 0 || !is_time {
             return None;
         }
@@ -349,7 +349,7 @@ struct Slowdowns {
 impl Slowdowns {
     /// Whether it is to be told: often enough, and not told since it last was quiet.
     fn look(&mut self, is_on: bool, now: Timestamp) -> bool {
-        self.at.retain(|at| now.duration_since(*at) < SLOWDOWN_WINDOW);
+        self.at.retain(|at| apart(now, *at) < SLOWDOWN_WINDOW);
         if is_on {
             self.at.push(now);
             let over = self.at.len().saturating_sub(SLOWDOWNS_MIN);
@@ -381,18 +381,24 @@ impl Replays {
         };
         window.last = total;
         let grown = total.saturating_sub(window.from);
-        let minutes = now.duration_since(window.since).as_mins().max(1);
+        let minutes = apart(now, window.since).as_mins().max(1);
         let usual = i64::from(PCIE_REPLAYS_A_MINUTE_MAX).saturating_mul(minutes);
         let is_many = usual < i64::from(grown);
         let told = (is_many && !window.said).then_some(grown);
         window.said |= is_many;
         // Told once in a while, however long it goes on.
         let length = if window.said { GATHER } else { SignedDuration::from_mins(1) };
-        if length <= now.duration_since(window.since) {
+        if length <= apart(now, window.since) {
             *window = fresh(total);
         }
         told
     }
+}
+
+/// How far two times are from each other. A clock that is set back must not stop everything until it has
+/// caught up with itself.
+pub(super) fn apart(now: Timestamp, then: Timestamp) -> SignedDuration {
+    now.duration_since(then).abs()
 }
 
 /// Since the driver was loaded, or else over the GPU's life.

@@ -562,3 +562,52 @@ fn names_that_change_with_every_look_do_not_fill_the_memory() {
         assert!(watch.memory().gpus.len() <= GPUS_MAX);
     }
 }
+
+#[test]
+fn a_clock_that_is_set_back_silences_nothing() {
+    let mut watch = GpuWatch::new(ON_THE_BUS, Memory::default());
+    let mut told = 0;
+    for (second, count) in [(100_000, 0), (100_030, 1), (0, 2)] {
+        let mut look = sweep(1);
+        look.gpus[0].ecc_corrected = counts(count);
+        told += on(&mut watch, &Ok(look), &inventory(1), second).signals.len();
+    }
+    assert_eq!(told, 2);
+    on(&mut watch, &driver("DRIVER_NOT_LOADED"), &inventory(1), 100_000);
+    let seen = on(&mut watch, &driver("DRIVER_NOT_LOADED"), &inventory(1), 0);
+    assert_eq!(seen.checks[1].reason, "DriverError");
+}
+
+proptest::proptest! {
+    /// Whatever a driver says, in whatever order: the watch goes on, says one word for each check, and
+    /// forgets what it must.
+    #[test]
+    fn no_sweep_can_hurt_the_watch(
+        looks in proptest::collection::vec(
+            (0..=9_u32, proptest::num::u64::ANY, proptest::num::u32::ANY, -5_000..5_000_i64),
+            1..40,
+        ),
+    ) {
+        let mut watch = GpuWatch::new(ON_THE_BUS, Memory::default());
+        for (count, large, small, second) in looks {
+            let mut look = sweep(count);
+            for gpu in &mut look.gpus {
+                gpu.ecc_corrected = counts(large / 2);
+                gpu.ecc_uncorrected = counts(large / 3);
+                gpu.nvlink_errors = [("replay".to_owned(), large), ("crc_data".to_owned(), large)].into();
+                gpu.pcie_replays = Some(small);
+                gpu.temperature_celsius = Some(small);
+                gpu.nvlinks_down = Some(small);
+                gpu.pcie_width = Some(small);
+                gpu.recovery_action = Some(small % 12);
+                gpu.index = small % 16;
+            }
+            let look = if small % 7 == 0 { hung() } else { Ok(look) };
+            let seen = on(&mut watch, &look, &inventory(8), second);
+            let names: Vec<&str> = seen.checks.iter().map(|check| check.check.as_str()).collect();
+            proptest::prop_assert_eq!(names, ["boot", "nvml"]);
+            proptest::prop_assert!(seen.signals.len() <= 9 * 12);
+            proptest::prop_assert!(watch.memory().gpus.len() <= GPUS_MAX);
+        }
+    }
+}
