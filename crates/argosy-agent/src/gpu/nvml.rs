@@ -128,6 +128,11 @@ impl Driver {
         identity(&self.nvml, index).map_err(|error| unread(&error))
     }
 
+    /// The fastest its multiprocessors may be clocked, in MHz.
+    pub fn sm_clock_max_mhz(&self, index: u32) -> Option<u32> {
+        self.nvml.device_by_index(index).and_then(|device| device.max_clock_info(Clock::SM)).ok()
+    }
+
     /// How one GPU is.
     pub fn reading(&self, index: u32) -> Result<Reading, Unread> {
         reading(&self.nvml, index).map_err(|error| unread(&error))
