@@ -42,7 +42,8 @@ fn plan() -> Plan {
 async fn outcome(name: &str, script: &str) -> (Result<Diagnosis, DiagnoseError>, Vec<Progress>) {
     let program = Program::new(name, script);
     let mut heard = Vec::new();
-    let run = run(&program.path, &plan(), Duration::from_secs(30), |progress| heard.push(progress));
+    let plan = plan();
+    let run = run(&program.path, &plan, Duration::from_secs(30), |progress| heard.push(progress));
     let outcome = run.await;
     (outcome, heard)
 }

@@ -19,7 +19,7 @@ fn the_generators_keep_to_their_ranges_and_use_them() {
 }
 
 #[test]
-fn one_bit_of_one_operand_changes_the_hash() {
+fn one_bit_of_one_operand_changes_the_product() {
     let edge = 128;
     let product = |flip: Option<(usize, u32)>| {
         let mut a = floats(1, edge * edge);
@@ -29,8 +29,8 @@ fn one_bit_of_one_operand_changes_the_hash() {
         product_f32(&a, &floats(2, edge * edge), edge)
     };
     let well = product(None);
-    for (at, bit) in [(0, 22), (77, 13), (edge * edge - 1, 31), (4000, 0)] {
-        assert_ne!(well, product(Some((at, bit))), "bit {bit} of word {at}");
+    for (at, bit) in [(0, 22), (77, 13), (edge * edge - 1, 31), (4000, 9)] {
+        assert!(well != product(Some((at, bit))), "bit {bit} of word {at}");
     }
 }
 
