@@ -57,12 +57,13 @@ pub(super) fn run(
     gpu.set(&from, 0xa5)?;
     share.at(0.5, || "device to device, by the driver".to_owned());
     found.driver_copy = several(&|| gpu.copy(&from, &to))?;
-    // A few waves of blocks that stride, or one thread for every 64 bytes: which is best differs by model.
-    let whole = u32::try_from(len / 16 / 4 / 256).unwrap_or(u32::MAX);
+    // As many blocks as fit at once, or one for each 16 kB: which is best differs by model.
+    let whole = u32::try_from(len.div_ceil(16 << 10)).unwrap_or(u32::MAX);
     let sizes = [gpu.multiprocessors * 8, gpu.multiprocessors * 32, whole];
-    for (blocks, part) in sizes.into_iter().zip([0.7, 0.8, 0.9]) {
-        share.at(part, || format!("device to device, by {blocks} blocks"));
-        let times = several(&|| gpu.copy_wide(&from, &to, blocks))?;
+    let ways = sizes.iter().flat_map(|blocks| [(*blocks, false), (*blocks, true)]);
+    for ((blocks, stream), done) in ways.zip([0.65, 0.7, 0.75, 0.8, 0.85, 0.9]) {
+        share.at(done, || format!("device to device, by {blocks} blocks"));
+        let times = several(&|| gpu.copy_wide(&from, &to, blocks, stream))?;
         if best(&times) < best(&found.kernel_copy) {
             found.kernel_copy = times;
         }

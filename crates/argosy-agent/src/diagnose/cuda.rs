@@ -169,6 +169,7 @@ struct Kernels {
     fill: sys::CUfunction,
     check: sys::CUfunction,
     copy_wide: sys::CUfunction,
+    copy_stream: sys::CUfunction,
 }
 
 impl Gpu {
@@ -211,6 +212,7 @@ impl Gpu {
             fill: kernel("fill")?,
             check: kernel("check")?,
             copy_wide: kernel("copy_wide")?,
+            copy_stream: kernel("copy_stream")?,
         };
         let gpu = Self {
             device,
@@ -401,12 +403,20 @@ impl Gpu {
         self.launch("check", self.kernels.check, self.wide(), &mut with)
     }
 
-    /// Copies with our own kernel, 16 bytes a thread; `blocks` is what is tuned.
-    pub(super) fn copy_wide(&self, from: &Buffer<'_>, to: &Buffer<'_>, blocks: u32) -> Result<()> {
+    /// Copies with a kernel of ours, 16 bytes a thread; `blocks`, and whether the caches are told that
+    /// nothing is used twice, are what is tuned.
+    pub(super) fn copy_wide(
+        &self,
+        from: &Buffer<'_>,
+        to: &Buffer<'_>,
+        blocks: u32,
+        stream: bool,
+    ) -> Result<()> {
         let mut count = from.len.min(to.len) / 16;
         let (mut from, mut to) = (from.address, to.address);
         let mut with = [arg(&mut from), arg(&mut to), arg(&mut count)];
-        self.launch("copy_wide", self.kernels.copy_wide, (blocks.max(1), 1), &mut with)
+        let kernel = if stream { self.kernels.copy_stream } else { self.kernels.copy_wide };
+        self.launch("copy_wide", kernel, (blocks.max(1), 1), &mut with)
     }
 
     /// Copies as the driver likes best.

@@ -13,14 +13,14 @@ impl Machine {
     fn new(name: &str, script: &Script) -> Self {
         let dir =
             std::env::temp_dir().join(format!("argosy-diagnose-it-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        script.write(&dir.join("script.json")).unwrap();
+        std::fs::create_dir_all(&dir).expect("a directory of its own");
+        script.write(&dir.join("script.json")).expect("a script can be written");
         Self { dir }
     }
 
     /// Runs the program with these words, and hears it out.
     fn diagnose(&self, line: &str) -> (Option<i32>, String, String) {
-        let exe = std::env::current_exe().unwrap();
+        let exe = std::env::current_exe().expect("a test knows its own path");
         let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_argosy-agent"))
             .arg("diagnose")
             .args(line.split_whitespace())
@@ -29,8 +29,8 @@ impl Machine {
             .env(SCRIPT_ENV, self.dir.join("script.json"))
             .stdin(Stdio::null())
             .output()
-            .unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            .expect("the program starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes text");
         (status.code(), text(stdout), text(stderr))
     }
 }

@@ -38,6 +38,7 @@ fn every_kernel_that_is_called_is_there() {
         "fill",
         "check",
         "copy_wide",
+        "copy_stream",
     ];
     for name in plain {
         assert!(PTX_70.contains(&format!(".entry {name}(")), "{name}");
