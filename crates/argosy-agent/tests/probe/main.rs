@@ -7,8 +7,11 @@ use argosy_nvml_standin::{Behaviour, Fault, Process, SCRIPT_ENV, Script, library
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Short, so that a call that never returns costs little; long enough for a busy machine.
-const DEADLINE: Duration = Duration::from_secs(2);
+/// For a call that never returns: short, so that it costs little.
+const DEADLINE: Duration = Duration::from_secs(3);
+
+/// For all others: a busy machine must not fail a test.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A machine with a scripted driver.
 struct Machine {
@@ -30,15 +33,16 @@ impl Machine {
     }
 
     fn child(&self) -> Child {
-        self.child_that_stays(Duration::from_secs(60))
+        self.child_with(PATIENCE, PATIENCE)
     }
 
-    /// The agent's side. The script's name goes to the child alone: tests run side by side.
-    fn child_that_stays(&self, idle: Duration) -> Child {
+    /// The agent's side, with a deadline and the time that the child stays. The script's name goes to the
+    /// child alone: tests run side by side.
+    fn child_with(&self, deadline: Duration, idle: Duration) -> Child {
         let exe = std::env::current_exe().expect("a test has a path");
         let options = Options {
             nvml_library: Some(library(&exe).expect("cargo builds the stand-in with this test")),
-            deadline: DEADLINE,
+            deadline,
             idle,
             environment: vec![(SCRIPT_ENV.into(), self.script.clone().into())],
             ..Options::default()
@@ -143,7 +147,7 @@ async fn n1_a_call_that_never_returns_costs_one_child_and_is_told() {
         behaviour: Behaviour::Hang,
     });
     let machine = Machine::new("n1", &hung);
-    let mut child = machine.child();
+    let mut child = machine.child_with(DEADLINE, PATIENCE);
     // An inventory does not ask for the temperature: the child is well, and then it is not.
     child.inventory().await.unwrap();
     let pid = child.pid().unwrap();
@@ -160,7 +164,7 @@ async fn n1_a_call_that_never_returns_costs_one_child_and_is_told() {
 async fn n1_a_driver_that_hangs_while_it_starts_is_told() {
     let hung = Script::h100s(2).with_fault(Fault::in_call("nvmlInit_v2", Behaviour::Hang));
     let machine = Machine::new("n1-init", &hung);
-    let error = machine.child().inventory().await.unwrap_err();
+    let error = machine.child_with(DEADLINE, PATIENCE).inventory().await.unwrap_err();
     assert_eq!(error, GpuError::Hung { call: "start".into(), after: DEADLINE, gpu: None });
 }
 
@@ -169,7 +173,7 @@ async fn n1_a_caller_that_stops_waiting_leaves_no_old_answers_behind() {
     let well = Script::h100s(2);
     let hung = well.clone().with_fault(Fault::on_gpu(1, Behaviour::Hang));
     let machine = Machine::new("n1-dropped", &hung);
-    let mut child = machine.child();
+    let mut child = machine.child_with(DEADLINE, PATIENCE);
     assert!(tokio::time::timeout(DEADLINE / 4, child.sweep()).await.is_err());
     let pid = child.pid().unwrap();
     machine.becomes(&well);
@@ -284,7 +288,7 @@ async fn n3_a_driver_that_goes_and_comes_back_is_asked_by_a_new_child() {
 async fn a_machine_without_nvml_says_so() {
     let options = Options {
         nvml_library: Some("/nowhere/libnvidia-ml.so.1".into()),
-        deadline: DEADLINE,
+        deadline: PATIENCE,
         ..Options::default()
     };
     let mut child = Child::new(env!("CARGO_BIN_EXE_argosy-agent").into(), options);
@@ -307,7 +311,7 @@ async fn a_library_that_chatters_on_the_error_output_stops_nobody() {
 #[tokio::test]
 async fn a_child_that_nobody_asks_ends_and_the_next_question_starts_another() {
     let machine = Machine::new("idle", &Script::h100s(1));
-    let mut child = machine.child_that_stays(Duration::ZERO);
+    let mut child = machine.child_with(PATIENCE, Duration::ZERO);
     for _ in 0..3 {
         assert_eq!(child.sweep().await.unwrap().count, 1);
     }
@@ -319,7 +323,7 @@ async fn a_gpu_that_would_be_shut_down_is_held_by_the_child() {
     script.gpus[1].persistence = Some(false);
     script.gpus[1].grow.insert(4, 1);
     let machine = Machine::new("held", &script);
-    let mut child = machine.child_that_stays(Duration::ZERO);
+    let mut child = machine.child_with(PATIENCE, Duration::ZERO);
     // The stand-in, too, counts from nothing in a new process.
     for count in 0..5 {
         let gpu = child.sweep().await.unwrap().gpus.remove(1);
