@@ -3,15 +3,18 @@
 //! What a newcomer gets wrong: the view is behind its engine for a moment after a commit of another
 //! process, never after one of our own: `Store::commit` returns when the view has seen it.
 
+mod hardware;
+
 use crate::engine::{Key, Revision};
 use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, pause_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::liveness::{Heard, Outlook};
-use argosy_core::node::{Gpu, Node, NodeId};
+use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::Policy;
 use argosy_core::resource::{Kind, Resource, Tombstone};
+use hardware::Hardware;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -117,7 +120,7 @@ pub struct View {
     idempotency_keys: HashMap<String, Stored<IdempotencyKey>>,
     // In order, for lists.
     nodes: BTreeMap<NodeId, Stored<Node>>,
-    hardware: HashMap<String, BTreeSet<NodeId>>,
+    hardware: Hardware,
     commands: BTreeMap<CommandId, Stored<Command>>,
     node_commands: HashMap<NodeId, BTreeSet<CommandId>>,
     open_commands: BTreeSet<CommandId>,
@@ -147,8 +150,8 @@ impl View {
 
     /// The nodes that have, or had, a GPU: by serial number, or UUID where there is none.
     pub fn nodes_with_hardware(&self, hardware: &str) -> impl Iterator<Item = &Stored<Node>> {
-        let ids = self.hardware.get(hardware).into_iter().flatten();
-        ids.filter_map(|id| self.nodes.get(id))
+        let nodes = self.hardware.maybe_in(hardware).iter().filter_map(|id| self.nodes.get(id));
+        nodes.filter(move |node| hardware::names(&node.value).any(|name| name == hardware))
     }
 
     /// One command.
@@ -339,9 +342,8 @@ impl View {
                 if self.node(value.id.as_str()).is_some_and(|known| revision < known.revision) {
                     return None;
                 }
-                let before = self.unset_node(value.id.as_str());
                 let after = Stored { value, revision };
-                self.set_node(after.clone());
+                let before = self.set_node(after.clone());
                 Some(Changed::Node(DocumentChange { id: id(), before, after: Some(after) }))
             }
             Decoded::Command(value) => {
@@ -441,24 +443,23 @@ impl View {
         None
     }
 
-    fn set_node(&mut self, node: Stored<Node>) {
-        for hardware in hardware_of(&node.value) {
-            let nodes = self.hardware.entry(hardware.to_owned()).or_default();
-            nodes.insert(node.value.id.clone());
+    /// Keeps a node, and answers with what it was before.
+    fn set_node(&mut self, node: Stored<Node>) -> Option<Stored<Node>> {
+        let before = self.nodes.insert(node.value.id.clone(), node.clone());
+        // What changes most often, duty and health, moves no GPU.
+        let same = before
+            .as_ref()
+            .is_some_and(|before| hardware::names(&before.value).eq(hardware::names(&node.value)));
+        if !same {
+            before.iter().for_each(|before| self.hardware.remove(&before.value));
+            self.hardware.insert(&node.value);
         }
-        self.nodes.insert(node.value.id.clone(), node);
+        before
     }
 
     fn unset_node(&mut self, id: &str) -> Option<Stored<Node>> {
         let gone = self.nodes.remove(id)?;
-        for hardware in hardware_of(&gone.value) {
-            if let Some(nodes) = self.hardware.get_mut(hardware) {
-                nodes.remove(id);
-                if nodes.is_empty() {
-                    self.hardware.remove(hardware);
-                }
-            }
-        }
+        self.hardware.remove(&gone.value);
         Some(gone)
     }
 
@@ -523,13 +524,6 @@ impl View {
         }
         Some(gone)
     }
-}
-
-/// The GPUs a node has, and those it had when something happened to them.
-fn hardware_of(node: &Node) -> impl Iterator<Item = &str> {
-    let has = node.gpus.iter().map(Gpu::hardware);
-    let had = node.sightings.iter().map(|seen| seen.hardware.as_str());
-    has.chain(had).filter(|hardware| !hardware.is_empty())
 }
 
 fn claim_of(tombstone: &Tombstone) -> NameClaim {
