@@ -43,6 +43,9 @@ struct Args {
     /// The program to measure, instead of the one built beside this one
     #[arg(long)]
     program: Option<PathBuf>,
+    /// Only hold many copies of this document, and say how large each is
+    #[arg(long, hide = true)]
+    hold: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,6 +80,10 @@ fn now() -> Instant {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args = Args::parse();
+    if let Some(document) = &args.hold {
+        println!("{}", fleet::hold(document)?);
+        return Ok(());
+    }
     let program = match args.program {
         Some(program) => program,
         None => beside()?,
