@@ -36,7 +36,7 @@ pub struct Model {
 const HBM_SHARE_MIN: f64 = 0.80;
 const GDDR_SHARE_MIN: f64 = 0.65;
 
-/// Our float product reaches 0.6 and more of the peak. Clocks of half the boost must be seen.
+/// A tiled product without tricks reaches 0.6 to 0.8 of the peak. Clocks of half the boost must be seen.
 const FP32_SHARE_MIN: f64 = 0.40;
 
 /// Pinned copies reach 0.80 to 0.88 of the bus's raw rate. A link of half the width must be seen, and
@@ -66,11 +66,11 @@ macro_rules! models {
 /// All that are known.
 pub const MODELS: &[Model] = models! {
     "B200"             8000.0 hbm  gen 5 fp32 Some(75.0), bf16 None,        0.0, 1000.0 W;
-    "H200"             4800.0 hbm  gen 5 fp32 Some(67.0), bf16 Some(989.5), 0.3,  700.0 W;
-    "H200 NVL"         4800.0 hbm  gen 5 fp32 Some(60.0), bf16 Some(835.5), 0.3,  600.0 W;
-    "H100 80GB HBM3"   3350.0 hbm  gen 5 fp32 Some(67.0), bf16 Some(989.5), 0.3,  700.0 W;
-    "H100 NVL"         3900.0 hbm  gen 5 fp32 Some(60.0), bf16 Some(835.5), 0.3,  400.0 W;
-    "H100 PCIe"        2000.0 hbm  gen 5 fp32 Some(51.0), bf16 Some(756.0), 0.3,  350.0 W;
+    "H200"             4800.0 hbm  gen 5 fp32 Some(67.0), bf16 Some(989.5), 0.25, 700.0 W;
+    "H200 NVL"         4800.0 hbm  gen 5 fp32 Some(60.0), bf16 Some(835.5), 0.25, 600.0 W;
+    "H100 80GB HBM3"   3350.0 hbm  gen 5 fp32 Some(67.0), bf16 Some(989.5), 0.25, 700.0 W;
+    "H100 NVL"         3900.0 hbm  gen 5 fp32 Some(60.0), bf16 Some(835.5), 0.25, 400.0 W;
+    "H100 PCIe"        2000.0 hbm  gen 5 fp32 Some(51.0), bf16 Some(756.0), 0.25, 350.0 W;
     "A100-SXM4-80GB"   2039.0 hbm  gen 4 fp32 Some(19.5), bf16 Some(312.0), 0.4,  400.0 W;
     "A100-SXM4-40GB"   1555.0 hbm  gen 4 fp32 Some(19.5), bf16 Some(312.0), 0.4,  400.0 W;
     "A100 80GB PCIe"   1935.0 hbm  gen 4 fp32 Some(19.5), bf16 Some(312.0), 0.4,  300.0 W;

@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The hash of the product of edge `EDGE`, made once on a CPU, as `hash` makes it.
+    /// The hash of the product of edge `EDGE`, which takes a CPU a while: `scripts/ptx --known` made it.
     pub(super) fn known(self) -> u64 {
         match self {
             Self::F32 => 0xbd67_d264_db07_436e,

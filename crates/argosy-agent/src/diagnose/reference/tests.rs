@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_hashes_of_the_small_products_are_those_of_another_program() {
-    // Made by a C program with its own loops, and by the kernels themselves run thread by thread on a CPU.
+    // Made by a C program with its own loops; and by the kernels themselves: `scripts/ptx --on-cpu`.
     assert_eq!(hash(Kind::F32, EDGE_SMALL), 0x7e33_c959_97a7_8901);
     assert_eq!(hash(Kind::Bf16, EDGE_SMALL), 0xfa9f_d5ec_4383_0271);
 }
