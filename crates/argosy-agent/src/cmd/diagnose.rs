@@ -1,16 +1,13 @@
 //! `argosy-agent diagnose`: Tests the GPUs of this machine.
 
-use crate::diagnose::{
-    BadParameter, Diagnosis, GpuDiagnosis, Plan, Progress, Test, quick, run as run_child, worker,
-};
+use crate::diagnose::{self, BadParameter, Diagnosis, GpuDiagnosis, Plan, worker};
 use crate::gpu::child::{Child, Options};
-use crate::gpu::{Gpu, GpuError};
 use anyhow::Context;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Nothing is wrong.
@@ -77,13 +74,15 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let exe = std::env::current_exe().context("this program's own path is not known")?;
     let json = args.output == "json";
     let bar = bar(json);
-    let tested = test(&exe, &args, &plan, |progress| {
+    let options = Options { nvml_library: args.nvml_library.clone(), ..Options::default() };
+    let mut gpus = Child::new(exe.clone(), options);
+    let tested = diagnose::run(&exe, &mut gpus, &plan, plan.test.time_max(), |progress| {
         bar.set_position(progress.percent as u64);
         bar.set_message(progress.message);
-    })
-    .await;
+    });
+    let tested = tested.await;
     bar.finish_and_clear();
-    let diagnosis = match tested {
+    let diagnosis = match tested.map_err(anyhow::Error::from) {
         Ok(diagnosis) => diagnosis,
         Err(error) => {
             if json {
@@ -123,34 +122,6 @@ fn plan(args: &Args) -> Result<Plan, BadParameter> {
         }
     }
     Ok(Plan { inject_bit_flip: args.inject_bit_flip, ..Plan::parse(&parameters)? })
-}
-
-async fn test(
-    exe: &Path,
-    args: &Args,
-    plan: &Plan,
-    on_progress: impl FnMut(Progress),
-) -> anyhow::Result<Diagnosis> {
-    let mut parts = Vec::new();
-    let steps = plan.test.steps();
-    if steps.contains(&Test::Quick) {
-        let options = Options { nvml_library: args.nvml_library.clone(), ..Options::default() };
-        let mut gpus = Child::new(exe.to_owned(), options);
-        parts.push(look(&mut gpus, plan.gpu).await?);
-    }
-    if steps.iter().any(|step| *step != Test::Quick) {
-        parts.push(run_child(exe, plan, plan.test.time_max(), on_progress).await?);
-    }
-    Ok(match parts.len() {
-        1 => parts.remove(0),
-        _ => Diagnosis::joined(plan.test.as_str(), parts),
-    })
-}
-
-async fn look(gpus: &mut impl Gpu, only: Option<u32>) -> Result<Diagnosis, GpuError> {
-    let inventory = gpus.inventory().await?;
-    let sweep = gpus.sweep().await?;
-    Ok(quick::judge(&inventory, &sweep, only))
 }
 
 fn bar(quiet: bool) -> ProgressBar {

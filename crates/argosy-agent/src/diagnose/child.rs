@@ -2,7 +2,8 @@
 
 use crate::diagnose::plan::{Plan, Test};
 use crate::diagnose::talk::{LINE_LEN_MAX, Refusal, STRANGE_LINES_MAX, Said};
-use crate::diagnose::{Diagnosis, Progress};
+use crate::diagnose::{Diagnosis, Progress, quick};
+use crate::gpu::{Gpu, GpuError};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -58,29 +59,45 @@ pub enum DiagnoseError {
         /// What it wrote instead.
         last_words: String,
     },
-    /// `quick` was asked for here; it needs an inventory and a sweep, not a child.
-    #[error(
-        "the test {0} runs without a child: judge an inventory and a sweep with `quick::judge`"
-    )]
-    NoChild(&'static str),
+    /// NVML did not answer, and `quick` is what it says.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
 }
 
-/// Tests GPUs with the program `exe`, which is this one, and tells how far it is.
+/// Does what the plan says: asks `gpus` for what `quick` judges, and starts children for all else.
 ///
-/// Guarantees: ends a few seconds after `time_max`, whatever the driver does; a child that is running when
-/// the future is dropped is killed. Assumes: `quick` is not asked for, and is left out of `all`: judge
-/// it with [`quick::judge`](crate::diagnose::quick::judge).
+/// `exe` is this program. Guarantees: ends a few seconds after `time_max`, whatever the driver does; a
+/// child that is running when the future is dropped is killed.
 pub async fn run(
     exe: &Path,
+    gpus: &mut (impl Gpu + ?Sized),
     plan: &Plan,
     time_max: Duration,
-    mut on_progress: impl FnMut(Progress),
+    on_progress: impl FnMut(Progress),
 ) -> Result<Diagnosis, DiagnoseError> {
-    let steps: Vec<Test> =
-        plan.test.steps().into_iter().filter(|test| *test != Test::Quick).collect();
-    if steps.is_empty() {
-        return Err(DiagnoseError::NoChild(plan.test.as_str()));
+    let (quick, others): (Vec<Test>, Vec<Test>) =
+        plan.test.steps().into_iter().partition(|test| *test == Test::Quick);
+    let mut parts = Vec::new();
+    if !quick.is_empty() {
+        let inventory = gpus.inventory().await?;
+        let sweep = gpus.sweep().await?;
+        parts.push(quick::judge(&inventory, &sweep, plan.gpu));
     }
+    parts.extend(run_children(exe, plan, &others, time_max, on_progress).await?);
+    Ok(match parts.len() {
+        1 => parts.remove(0),
+        _ => Diagnosis::joined(plan.test.as_str(), parts),
+    })
+}
+
+/// One child after the other, all within `time_max`.
+async fn run_children(
+    exe: &Path,
+    plan: &Plan,
+    steps: &[Test],
+    time_max: Duration,
+    mut on_progress: impl FnMut(Progress),
+) -> Result<Vec<Diagnosis>, DiagnoseError> {
     let mut last = String::new();
     let mut running = None;
     let all = async {
@@ -106,11 +123,7 @@ pub async fn run(
         };
         return Err(DiagnoseError::Hung { after: time_max, gone, last });
     };
-    let mut parts = parts?;
-    Ok(match (plan.test, parts.len()) {
-        (Test::All, _) | (_, 0 | 2..) => Diagnosis::joined(plan.test.as_str(), parts),
-        (_, 1) => parts.remove(0),
-    })
+    parts
 }
 
 fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
@@ -126,6 +139,8 @@ fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
         // CUDA's numbers as NVML's, and no GPU hidden by what our own environment says.
         .env("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
         .env_remove("CUDA_VISIBLE_DEVICES")
+        // Its last words are to say what happened, not where.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

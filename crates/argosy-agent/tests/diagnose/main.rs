@@ -82,6 +82,26 @@ fn what_cannot_be_tested_is_an_error_and_not_a_verdict() {
 }
 
 #[test]
+fn a_driver_without_the_functions_we_call_costs_one_child_and_says_so() {
+    let machine = Machine::new("symbols", &Script::h100s(1));
+    let exe = std::env::current_exe().unwrap();
+    // A library of the right name, and nothing of CUDA in it.
+    let other = library(&exe).unwrap();
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        std::os::unix::fs::symlink(&other, machine.dir.join(name)).unwrap();
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_argosy-agent"))
+        .args(["diagnose", "bandwidth"])
+        .env("LD_LIBRARY_PATH", &machine.dir)
+        .env(SCRIPT_ENV, machine.dir.join("script.json"))
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("the test died (exit code 101)") && err.contains("cuInit"), "{err}");
+}
+
+#[test]
 fn k15_words_that_are_not_understood_are_usage() {
     let machine = Machine::new("usage", &Script::h100s(1));
     let check = |line: &str, said: &str| {

@@ -1,4 +1,25 @@
 use super::*;
+use crate::gpu::{GpuIdentity, Inventory, Reading, Sweep};
+use async_trait::async_trait;
+
+/// One GPU that is well, or a driver that is not there.
+struct One(bool);
+
+#[async_trait]
+impl Gpu for One {
+    async fn inventory(&mut self) -> Result<Inventory, GpuError> {
+        if !self.0 {
+            return Err(GpuError::Absent { message: "no library".to_owned() });
+        }
+        let gpu = GpuIdentity { uuid: "GPU-0".to_owned(), ..GpuIdentity::default() };
+        Ok(Inventory { gpus: vec![gpu], ..Inventory::default() })
+    }
+
+    async fn sweep(&mut self) -> Result<Sweep, GpuError> {
+        let gpu = Reading { uuid: "GPU-0".to_owned(), ..Reading::default() };
+        Ok(Sweep { count: 1, gpus: vec![gpu], ..Sweep::default() })
+    }
+}
 
 /// A program that is started instead of ours, in a directory that goes with it.
 struct Program {
@@ -42,8 +63,10 @@ fn plan() -> Plan {
 async fn outcome(name: &str, script: &str) -> (Result<Diagnosis, DiagnoseError>, Vec<Progress>) {
     let program = Program::new(name, script);
     let mut heard = Vec::new();
-    let plan = plan();
-    let run = run(&program.path, &plan, Duration::from_secs(30), |progress| heard.push(progress));
+    let (plan, mut gpus) = (plan(), One(true));
+    let run = run(&program.path, &mut gpus, &plan, Duration::from_secs(30), |progress| {
+        heard.push(progress);
+    });
     let outcome = run.await;
     (outcome, heard)
 }
@@ -112,7 +135,7 @@ async fn garbage_is_skipped_and_too_much_of_it_ends_the_child() {
     let (endless, _) = outcome("endless", "exec yes nonsense").await;
     let error = endless.unwrap_err();
     assert!(error.to_string().contains("nonsense"), "{error}");
-    // A line without an end, for ever: the deadline ends it.
+    // Nothing at all.
     let (empty, _) = outcome("nothing", "exit 0").await;
     assert_eq!(empty.unwrap_err().to_string(), "the test ended without a result");
 }
@@ -129,11 +152,14 @@ async fn nonsense_in_progress_is_tamed() {
 async fn a_child_that_hangs_is_killed_at_the_deadline() {
     let progress = r#"{"progress":{"percent":1.0,"message":"GPU 0: opening"}}"#;
     let program = Program::new("hang", &format!("echo '{progress}'\nexec sleep 600"));
-    // Hears the line first: the deadline then counts from a child that is known to hang.
     let time = Duration::from_millis(700);
-    let error = run(&program.path, &plan(), time, |_| {}).await.unwrap_err();
+    let error = run(&program.path, &mut One(true), &plan(), time, |_| {}).await.unwrap_err();
     let DiagnoseError::Hung { after, gone, .. } = &error else { panic!("{error:?}") };
     assert_eq!((*after, *gone), (time, true));
+    // It talks and talks, in one line.
+    let program = Program::new("endless-line", "exec cat /dev/zero");
+    let error = run(&program.path, &mut One(true), &plan(), time, |_| {}).await.unwrap_err();
+    assert!(matches!(error, DiagnoseError::Hung { gone: true, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -144,21 +170,24 @@ async fn a_child_that_does_not_go_after_its_result_does_not_spoil_it() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
-    let error = run(Path::new("/nowhere/argosy-agent"), &plan(), Duration::from_secs(5), |_| {})
-        .await
-        .unwrap_err();
-    assert_eq!(error.to_string(), "/nowhere/argosy-agent cannot be started");
+    let path = Path::new("/nowhere/argosy-agent");
+    let outcome = run(path, &mut One(true), &plan(), Duration::from_secs(5), |_| {}).await;
+    assert_eq!(outcome.unwrap_err().to_string(), "/nowhere/argosy-agent cannot be started");
 }
 
 #[tokio::test]
 async fn quick_needs_no_child() {
     let plan = Plan::new(Test::Quick);
-    let outcome = run(Path::new("/nowhere"), &plan, Duration::from_secs(5), |_| {}).await;
-    assert!(matches!(outcome, Err(DiagnoseError::NoChild("quick"))));
+    let nowhere = Path::new("/nowhere");
+    let outcome = run(nowhere, &mut One(true), &plan, Duration::from_secs(5), |_| {}).await;
+    let diagnosis = outcome.unwrap();
+    assert!(diagnosis.passed && diagnosis.test == "quick", "{diagnosis:?}");
+    let outcome = run(nowhere, &mut One(false), &plan, Duration::from_secs(5), |_| {}).await;
+    assert!(matches!(outcome, Err(DiagnoseError::Gpu(GpuError::Absent { .. }))));
 }
 
 #[tokio::test]
-async fn all_is_every_test_that_needs_a_child_one_after_the_other() {
+async fn all_is_one_test_after_the_other() {
     let script = format!(
         r#"echo '{{"progress":{{"percent":50.0,"message":"x"}}}}'; echo '{}'"#,
         done().replace("compute", "part")
@@ -166,9 +195,11 @@ async fn all_is_every_test_that_needs_a_child_one_after_the_other() {
     let program = Program::new("all", &script);
     let mut heard = Vec::new();
     let plan = Plan::new(Test::All);
-    let whole = run(&program.path, &plan, Duration::from_secs(30), |progress| {
+    let mut gpus = One(true);
+    let whole = run(&program.path, &mut gpus, &plan, Duration::from_secs(30), |progress| {
         heard.push(progress.percent.round());
     });
-    assert_eq!(whole.await.unwrap().test, "all");
+    let whole = whole.await.unwrap();
+    assert_eq!((whole.test.as_str(), whole.gpus.len()), ("all", 1));
     assert_eq!(heard, [17.0, 50.0, 83.0]);
 }
