@@ -69,7 +69,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     if args.worker.is_some() {
-        return Ok(worker::main(&plan, args.nvml_library.as_deref()));
+        return Ok(worker::main(&plan));
     }
     let exe = std::env::current_exe().context("this program's own path is not known")?;
     let json = args.output == "json";
@@ -121,7 +121,11 @@ fn plan(args: &Args) -> Result<Plan, BadParameter> {
             parameters.insert("force".to_owned(), "true".to_owned());
         }
     }
-    Ok(Plan { inject_bit_flip: args.inject_bit_flip, ..Plan::parse(&parameters)? })
+    Ok(Plan {
+        inject_bit_flip: args.inject_bit_flip,
+        nvml_library: args.nvml_library.clone(),
+        ..Plan::parse(&parameters)?
+    })
 }
 
 fn bar(quiet: bool) -> ProgressBar {

@@ -135,6 +135,9 @@ fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
     if plan.inject_bit_flip {
         command.arg("--inject-bit-flip");
     }
+    if let Some(library) = &plan.nvml_library {
+        command.arg("--nvml-library").arg(library);
+    }
     command
         // CUDA's numbers as NVML's, and no GPU hidden by what our own environment says.
         .env("CUDA_DEVICE_ORDER", "PCI_BUS_ID")

@@ -3,6 +3,7 @@
 use argosy_core::nearest::nearest;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a test may work. An hour of stress shows what a day of it would; the server's limit is the same.
@@ -41,6 +42,8 @@ pub struct Plan {
     pub force: bool,
     /// Spoils one bit on purpose, so that it can be seen that it is found. Never from a command.
     pub inject_bit_flip: bool,
+    /// NVML, if it is not where the system keeps it. Never from a command.
+    pub nvml_library: Option<PathBuf>,
 }
 
 /// The tests there are.
@@ -171,7 +174,7 @@ impl Test {
 impl Plan {
     /// All GPUs, with care.
     pub fn new(test: Test) -> Self {
-        Self { test, gpu: None, force: false, inject_bit_flip: false }
+        Self { test, gpu: None, force: false, inject_bit_flip: false, nvml_library: None }
     }
 
     /// Reads a command's parameters: `test` (or `type`; `all` if neither), `gpu`, `seconds`, `runs`,
@@ -214,10 +217,10 @@ impl Plan {
                 return Err(BadParameter::Unused { test: test.as_str(), name });
             }
         }
-        Ok(Self { test, gpu, force, inject_bit_flip: false })
+        Ok(Self { gpu, force, ..Self::new(test) })
     }
 
-    /// The parameters that `parse` makes this of. `inject_bit_flip` is not among them.
+    /// The parameters that `parse` makes this of: all but what never comes from a command.
     pub fn parameters(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::from([("test".to_owned(), self.test.as_str().to_owned())]);
         let mut put = |name: &str, value: String| all.insert(name.to_owned(), value);

@@ -9,7 +9,6 @@ use crate::diagnose::sensor::{Facts, Sensor};
 use crate::diagnose::talk::{Refusal, Said};
 use crate::diagnose::{Diagnosis, GpuDiagnosis, Progress, bandwidth, compute, memory, stress};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +21,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 const PROGRESS_MIN: f64 = 1.0;
 
 /// Does what the plan says and writes lines to standard output. Ends well whether the test passed or not.
-pub fn main(plan: &Plan, nvml_library: Option<&Path>) -> ExitCode {
+pub fn main(plan: &Plan) -> ExitCode {
     // Never joined: it waits for the agent, or ends the process.
     let watcher = std::thread::Builder::new().name("agent-watch".to_owned()).spawn(|| {
         let mut byte = [0];
@@ -33,7 +32,7 @@ pub fn main(plan: &Plan, nvml_library: Option<&Path>) -> ExitCode {
         eprintln!("the child cannot watch for its agent's end: {error}");
         return ExitCode::FAILURE;
     }
-    let end = match work(plan, nvml_library) {
+    let end = match work(plan) {
         Ok(diagnosis) => Said::Done(Box::new(diagnosis)),
         Err(refusal) => Said::Refused(refusal),
     };
@@ -48,9 +47,9 @@ fn say(said: &Said) -> bool {
     out.write_all(&line).and_then(|()| out.flush()).is_ok()
 }
 
-fn work(plan: &Plan, nvml_library: Option<&Path>) -> Result<Diagnosis, Refusal> {
+fn work(plan: &Plan) -> Result<Diagnosis, Refusal> {
     let watch = Stopwatch::start();
-    let sensor = Sensor::open(nvml_library);
+    let sensor = Sensor::open(plan.nvml_library.as_deref());
     let driver = Driver::open().map_err(|error| match error {
         CudaError::Absent => Refusal::Absent { message: error.to_string() },
         CudaError::Driver { .. } | CudaError::Bounds { .. } | CudaError::TooOld { .. } => {

@@ -163,6 +163,33 @@ async fn a_child_that_hangs_is_killed_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn a_test_that_is_dropped_takes_its_child_along() {
+    let script = r#"echo "{\"progress\":{\"percent\":1.0,\"message\":\"$$\"}}"; exec sleep 600"#;
+    let program = Program::new("dropped", script);
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let mut tell = Some(tell);
+    let (plan, mut gpus) = (plan(), One(true));
+    let run = run(&program.path, &mut gpus, &plan, Duration::from_secs(60), |progress| {
+        if let Some(tell) = tell.take() {
+            tell.send(progress.message).unwrap();
+        }
+    });
+    let pid = tokio::select! {
+        outcome = run => panic!("{outcome:?}"),
+        pid = told => pid.unwrap(),
+    };
+    let gone = async {
+        // A zombie has a state and no life.
+        while std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the child is gone");
+}
+
+#[tokio::test]
 async fn a_child_that_does_not_go_after_its_result_does_not_spoil_it() {
     let script = format!("echo '{}'\nexec 1>&- 2>&-\ncat", done());
     assert!(outcome("stays", &script).await.0.is_ok());
