@@ -14,8 +14,10 @@ pub mod watch;
 
 pub mod agent;
 pub mod journal;
+pub mod record;
 pub mod spool;
 
+pub mod clock;
 pub mod command;
 pub mod config;
 pub mod diagnose;
@@ -24,3 +26,6 @@ pub mod link;
 pub mod metrics;
 
 pub mod cmd;
+
+#[cfg(test)]
+mod testing;
