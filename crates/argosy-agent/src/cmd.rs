@@ -7,3 +7,40 @@ pub mod probe;
 pub mod run;
 pub mod scan;
 pub mod watch;
+
+use std::process::ExitCode;
+
+/// The agent of a GPU machine: says how it is, and does what the control plane asks.
+#[derive(Debug, clap::Parser)]
+#[command(name = "argosy-agent", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Runs the agent until it is told to stop.
+    Run(Box<run::Args>),
+    /// Tests the GPUs of this machine.
+    Diagnose(diagnose::Args),
+    /// Asks the driver; started by the agent, not by people.
+    #[command(hide = true)]
+    Probe(probe::Args),
+}
+
+impl Cli {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub async fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Run(args) => run::run(*args).await,
+            Command::Diagnose(args) => diagnose::run(args).await,
+            Command::Probe(args) => Ok(probe::run(args)),
+        }
+    }
+}

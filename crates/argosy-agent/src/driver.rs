@@ -1,1 +1,375 @@
 //! Carries out what the agent decided: the only part that waits.
+//!
+//! One loop hears everything and never waits for anything but the next thing to hear. Whatever may take
+//! long (the driver of the GPUs, the disk, the network, a command) is somewhere else and sends an event
+//! when it is done, so heartbeats go on whatever any of them does.
+
+mod disk;
+mod own;
+mod sense;
+mod work;
+
+pub use own::{STARTS_MAX, unstable};
+pub use sense::{Collector, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
+pub use work::Handlers;
+
+use crate::agent::{Agent, Effect, Event, Exit, Identity, Loss, Notice};
+use crate::check::CheckOutcome;
+use crate::clock::Clock;
+use crate::gpu::Gpu;
+use crate::link::{Called, Link};
+use crate::signal::Signal;
+use crate::spool::Keep;
+use argosy_api::rpc::attach::{Said, Told};
+use argosy_api::rpc::node::RegisterNodeRequest;
+use disk::DiskThread;
+use jiff::Timestamp;
+use own::Own;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+use work::Worker;
+
+/// How many events wait for the loop. It does nothing slow, so a full queue is a flood; whoever floods
+/// waits.
+const EVENTS_MAX: usize = 256;
+/// How much may wait to be said on a stream. A control plane that lets so much pile up does not read.
+const SAYING_MAX: usize = 64;
+/// How many calls may wait for each other where there is no stream.
+const CALLS_MAX: usize = 64;
+/// How long the disk gets to write what waits when the process ends.
+const FINISH_MAX: Duration = Duration::from_secs(2);
+/// The longest sleep. Timers are short enough for it not to matter, and clocks may be set.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// Everything a running agent is made of.
+pub struct Parts {
+    /// Who it is.
+    pub who: Identity,
+    /// What it says of itself when it registers, without GPUs.
+    pub machine: RegisterNodeRequest,
+    /// Where its files are.
+    pub data_dir: PathBuf,
+    /// Its line.
+    pub link: Link,
+    /// Its GPUs.
+    pub gpu: Box<dyn Gpu>,
+    /// Who makes checks and signals of what is seen.
+    pub watcher: Box<dyn Watcher>,
+    /// What is seen between rounds: lines of the kernel.
+    pub signals: mpsc::Receiver<Vec<Signal>>,
+    /// Who measures how busy the machine is.
+    pub collector: Box<dyn Collector>,
+    /// Who does commands.
+    pub handlers: Handlers,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {path}: {error}")]
+    DataDir {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A part of it ended that should not.
+    #[error("a part of the agent ended: {0}")]
+    Died(String),
+}
+
+/// Runs an agent until `stop` comes, or it is terminated.
+///
+/// # Errors
+/// See `RunError`.
+pub async fn run(parts: Parts, stop: impl Future<Output = ()>) -> Result<Exit, RunError> {
+    let mut driver = Driver::start(parts)?;
+    let exit = driver.listen(stop).await;
+    let Driver { disk, tasks, stream, calls, worker, events, .. } = driver;
+    // Whoever still has something to say finds nobody who listens.
+    drop((tasks, stream, calls, worker, events));
+    let thread = disk.finish();
+    let finished = tokio::task::spawn_blocking(move || thread.join());
+    _ = tokio::time::timeout(FINISH_MAX, finished).await;
+    exit
+}
+
+struct Driver {
+    agent: Agent,
+    clock: Arc<dyn Clock>,
+    link: Link,
+    disk: DiskThread,
+    worker: Worker,
+    rounds: mpsc::Sender<Vec<String>>,
+    beaten: Arc<Notify>,
+    signals: Option<mpsc::Receiver<Vec<Signal>>>,
+    events: mpsc::Receiver<Event>,
+    sender: mpsc::Sender<Event>,
+    stream: Option<Stream>,
+    calls: mpsc::Sender<Call>,
+    wake: Option<Timestamp>,
+    exit: Option<Exit>,
+    /// The tasks that are to live as long as we do.
+    tasks: JoinSet<&'static str>,
+}
+
+/// A stream that was opened and not given up.
+struct Stream {
+    saying: mpsc::Sender<Said>,
+    told: mpsc::Receiver<Told>,
+    task: AbortHandle,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+enum Call {
+    Say(Said),
+    Poll,
+}
+
+impl Driver {
+    fn start(parts: Parts) -> Result<Self, RunError> {
+        let Parts { who, machine, data_dir, link, gpu, watcher, collector, handlers, .. } = parts;
+        let (signals, clock) = (parts.signals, parts.clock);
+        let now = clock.now();
+        let broken = |error| RunError::DataDir { path: data_dir.clone(), error };
+        std::fs::create_dir_all(&data_dir).map_err(broken)?;
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let (disk, found) = DiskThread::start(&data_dir, sender.clone()).map_err(broken)?;
+        let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
+        let mut tasks = JoinSet::new();
+        let desk = GpuDesk::start(gpu, &mut tasks);
+        let rounds = sense::start_rounds(
+            sense::Rounds { machine, watcher, own, desk: desk.clone(), clock: clock.clone() },
+            sender.clone(),
+            &mut tasks,
+        );
+        let beaten = Arc::new(Notify::new());
+        sense::start_samples(collector, desk.clone(), beaten.clone(), sender.clone(), &mut tasks);
+        let calls = start_calls(link.clone(), sender.clone(), &mut tasks);
+        let worker = Worker::new(handlers, desk, data_dir, clock.clone(), sender.clone());
+        let mut agent = Agent::new(Arc::new(who));
+        let effects = disk::begin(&mut agent, found, now);
+        let mut driver = Self {
+            agent,
+            clock,
+            link,
+            disk,
+            worker,
+            rounds,
+            beaten,
+            signals: Some(signals),
+            events,
+            sender,
+            stream: None,
+            calls,
+            wake: None,
+            exit: None,
+            tasks,
+        };
+        driver.carry_out(effects);
+        Ok(driver)
+    }
+
+    async fn listen(&mut self, stop: impl Future<Output = ()>) -> Result<Exit, RunError> {
+        let mut stop = std::pin::pin!(stop);
+        let watchdog = sd_notify::watchdog_enabled().map(|time| time / 2);
+        _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        loop {
+            if let Some(exit) = self.exit {
+                _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+                return Ok(exit);
+            }
+            // It comes round at least this often, which is what the watchdog is about.
+            _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
+            let wait = self.wait().min(watchdog.unwrap_or(SLEEP_MAX));
+            let event = tokio::select! {
+                biased;
+                () = &mut stop => Event::Stop,
+                event = self.events.recv() => event.unwrap_or(Event::Stop),
+                told = told(&mut self.stream) => told,
+                signals = seen(&mut self.signals) => Event::Seen(signals),
+                dead = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    let who = dead.map(|dead| dead.unwrap_or("a task that panicked"));
+                    return Err(RunError::Died(who.unwrap_or_default().to_owned()));
+                }
+                () = tokio::time::sleep(wait) => Event::Woke,
+            };
+            if let Event::Lost(_) = &event {
+                // Its stream is gone already; a new one must not be taken for it.
+                self.stream = None;
+            }
+            self.hear(event);
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        let Some(wake) = self.wake else { return SLEEP_MAX };
+        let wait = Duration::try_from(wake.duration_since(self.clock.now()));
+        wait.unwrap_or(Duration::ZERO).min(SLEEP_MAX)
+    }
+
+    fn hear(&mut self, event: Event) {
+        let effects = self.agent.on(event, self.clock.now());
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Attach(hello) => self.attach(*hello),
+                Effect::Detach => self.stream = None,
+                Effect::Say(said) => self.say(said),
+                Effect::Poll => self.call(Call::Poll),
+                // A round that still runs is the next one, too.
+                Effect::Check(names) => _ = self.rounds.try_send(names),
+                Effect::Keep(signals) => self.disk.keep(Keep::Signals(signals)),
+                Effect::KeepReport(report) => self.disk.keep(Keep::Report(report)),
+                Effect::Forget(sequence) => self.disk.keep(Keep::Taken(sequence)),
+                Effect::Note(entry) => {
+                    if let Err(event) = self.disk.note(entry) {
+                        self.hear(event);
+                    }
+                }
+                Effect::Begin(order) => self.worker.begin(*order),
+                Effect::Cancel(id) => self.worker.cancel(&id),
+                Effect::Exit(exit) => self.exit = Some(exit),
+                Effect::Wake(time) => self.wake = Some(time),
+                Effect::Notice(Notice { wrong: true, sentence, about }) => {
+                    tracing::warn!(about, "{sentence}");
+                }
+                Effect::Notice(Notice { sentence, about, .. }) => {
+                    tracing::info!(about, "{sentence}");
+                }
+            }
+        }
+    }
+
+    fn attach(&mut self, hello: argosy_api::rpc::node::Hello) {
+        let (saying, to_say) = mpsc::channel(SAYING_MAX);
+        let (telling, told) = mpsc::channel(SAYING_MAX);
+        let (link, events) = (self.link.clone(), self.sender.clone());
+        let mut set = JoinSet::new();
+        let task = set.spawn(async move {
+            let loss = link.attach(hello, to_say, telling).await;
+            _ = events.send(Event::Lost(loss)).await;
+        });
+        // It ends by itself or is given up, and says which by an event.
+        set.detach_all();
+        self.stream = Some(Stream { saying, told, task });
+    }
+
+    fn say(&mut self, said: Said) {
+        let beat = matches!(said, Said::Heartbeat(_));
+        match &self.stream {
+            Some(stream) => {
+                if stream.saying.try_send(said).is_err() {
+                    self.stream = None;
+                    let why = "the control plane does not read what is said on the stream";
+                    self.hear(Event::Lost(Loss::Ended(why.to_owned())));
+                }
+            }
+            None => self.call(Call::Say(said)),
+        }
+        if beat {
+            self.beaten.notify_one();
+        }
+    }
+
+    fn call(&mut self, call: Call) {
+        // What does not fit is said again when nobody answers.
+        _ = self.calls.try_send(call);
+    }
+}
+
+async fn told(stream: &mut Option<Stream>) -> Event {
+    if let Some(stream) = stream
+        && let Some(told) = stream.told.recv().await
+    {
+        return Event::Told(told);
+    }
+    // How it ended comes as an event.
+    std::future::pending().await
+}
+
+async fn seen(signals: &mut Option<mpsc::Receiver<Vec<Signal>>>) -> Vec<Signal> {
+    if let Some(receiver) = signals {
+        if let Some(seen) = receiver.recv().await {
+            return seen;
+        }
+        *signals = None;
+    }
+    std::future::pending().await
+}
+
+/// Makes calls one after the other, so that they arrive in their order; heartbeats on their own, so that
+/// they wait for nothing.
+fn start_calls(
+    link: Link,
+    events: mpsc::Sender<Event>,
+    tasks: &mut JoinSet<&'static str>,
+) -> mpsc::Sender<Call> {
+    let (beats, mut beating) = mpsc::channel::<Said>(1);
+    let (sender, mut calls) = mpsc::channel(CALLS_MAX);
+    let (beat_link, beat_events) = (link.clone(), events.clone());
+    tasks.spawn(async move {
+        while let Some(said) = beating.recv().await {
+            deliver(beat_link.call(said).await, &beat_events).await;
+        }
+        "heartbeats"
+    });
+    tasks.spawn(async move {
+        while let Some(call) = calls.recv().await {
+            let called = match call {
+                Call::Say(said @ Said::Heartbeat(_)) => {
+                    _ = beats.try_send(said);
+                    continue;
+                }
+                Call::Say(said) => link.call(said).await,
+                Call::Poll => link.poll().await,
+            };
+            deliver(called, &events).await;
+        }
+        "calls"
+    });
+    sender
+}
+
+async fn deliver(called: Called, events: &mpsc::Sender<Event>) {
+    match called {
+        Called::Told(told, commands_wait) => {
+            for told in told {
+                _ = events.send(Event::Told(told)).await;
+            }
+            if commands_wait {
+                _ = events.send(Event::CommandsWait).await;
+            }
+        }
+        Called::Lost(loss) => _ = events.send(Event::Lost(loss)).await,
+    }
+}
+
+/// Whether a check is wanted, by the names the control plane told: all are if none is named.
+fn is_wanted(names: &[String], check: &str) -> bool {
+    names.is_empty() || names.iter().any(|name| name == check)
+}
+
+/// The outcomes of checks that were asked for.
+fn wanted(outcomes: Vec<CheckOutcome>, names: &[String]) -> Vec<CheckOutcome> {
+    outcomes.into_iter().filter(|outcome| is_wanted(names, &outcome.check)).collect()
+}
+
+#[cfg(test)]
+mod tests;

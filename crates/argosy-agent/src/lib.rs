@@ -25,7 +25,10 @@ pub mod driver;
 pub mod link;
 pub mod metrics;
 
+mod builder;
 pub mod cmd;
+
+pub use builder::{BuildError, Builder};
 
 #[cfg(test)]
 mod testing;

@@ -1,1 +1,453 @@
 //! The line to the control plane: one stream, or single calls where a stream cannot be had.
+//!
+//! Every call has a deadline, and a connection that goes silent is noticed by pings. Of several addresses
+//! the last good one is tried first; which one that was survives a restart.
+
+use crate::agent::Loss;
+use crate::record::replace_file;
+use argosy_api::rpc::attach::{Said, Told};
+use argosy_api::rpc::node::{
+    AckCommandRequest, AttachRequest, AttachResponse, Error, HeartbeatAck, HeartbeatRequest, Hello,
+    NodeServiceClient, PollCommandsRequest, ReportHealthRequest,
+};
+use connectrpc::client::{ClientConfig, Http2Connection, HttpClient, SharedHttp2Connection};
+use connectrpc::{ConnectError, ErrorCode, Protocol};
+use http::Uri;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a connection may take to be made, name look-up and handshake included.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// How long a single call may take.
+const CALL_MAX: Duration = Duration::from_secs(10);
+/// How often a stream is pinged, and how long the answer may take: half an hour of silence on a stream
+/// whose other side is gone would be half an hour without a node.
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// See `PING_EVERY`.
+const PING_MAX: Duration = Duration::from_secs(20);
+/// The longest message that is read. Commands have at most sixteen parameters of one kilobyte.
+const MESSAGE_LEN_MAX: usize = 1024 * 1024;
+/// After so many calls in a row that did not get through, nobody is there.
+const FAILURES_MAX: u32 = 3;
+/// The file in the data directory that says which address was good.
+const GOOD_FILE: &str = "server";
+
+/// Where the credential comes from. It is read for each connection, so that a new one is used.
+#[derive(Clone, Debug, Default)]
+pub enum Token {
+    /// There is none.
+    #[default]
+    None,
+    /// As it is.
+    Value(String),
+    /// In a file.
+    File(PathBuf),
+}
+
+impl Token {
+    fn read(&self) -> Result<Option<String>, String> {
+        match self {
+            Token::None => Ok(None),
+            Token::Value(token) => Ok(Some(token.clone())),
+            Token::File(path) => match std::fs::read_to_string(path) {
+                Ok(text) => Ok(Some(text.trim().to_owned())),
+                Err(error) => Err(format!("cannot read the token file {}: {error}", path.display())),
+            },
+        }
+    }
+}
+
+/// Why a line cannot be set up at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Not an address of a server.
+    #[error("`{0}` is not the address of a server: it must be like https://argosy.example:8443")]
+    Address(String),
+    /// No server was named.
+    #[error("no server is named; name one with --server URL")]
+    NoServer,
+    /// The certificates that servers are checked with cannot be read.
+    #[error("cannot read certificates: {0}")]
+    Certificates(String),
+}
+
+/// The line. Cheap to clone.
+#[derive(Clone)]
+pub struct Link {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    servers: Vec<Uri>,
+    token: Token,
+    ca_file: Option<PathBuf>,
+    tls: OnceLock<Result<Arc<rustls::ClientConfig>, String>>,
+    data_dir: PathBuf,
+    node_id: String,
+    /// Which address is tried first.
+    first: AtomicUsize,
+    config_revision: AtomicU64,
+    failures: AtomicU32,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub enum Called {
+    /// It was answered; whether commands wait, too.
+    Told(Vec<Told>, bool),
+    /// It was not.
+    Lost(Loss),
+}
+
+impl Link {
+    /// A line to one of some servers. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// See `LinkError`.
+    pub fn new(
+        servers: &[String],
+        node_id: &str,
+        token: Token,
+        ca_file: Option<PathBuf>,
+        data_dir: &Path,
+    ) -> Result<Self, LinkError> {
+        let parse = |text: &String| {
+            let uri = text.parse::<Uri>().ok().filter(|uri| {
+                matches!(uri.scheme_str(), Some("http" | "https")) && uri.authority().is_some()
+            });
+            uri.ok_or_else(|| LinkError::Address(text.clone()))
+        };
+        let servers: Vec<Uri> = servers.iter().map(parse).collect::<Result<_, _>>()?;
+        if servers.is_empty() {
+            return Err(LinkError::NoServer);
+        }
+        let good = std::fs::read_to_string(data_dir.join(GOOD_FILE)).unwrap_or_default();
+        let first = servers.iter().position(|uri| uri.to_string() == good.trim()).unwrap_or(0);
+        let shared = Shared {
+            servers,
+            token,
+            ca_file,
+            tls: OnceLock::new(),
+            data_dir: data_dir.to_owned(),
+            node_id: node_id.to_owned(),
+            first: AtomicUsize::new(first),
+            config_revision: AtomicU64::new(0),
+            failures: AtomicU32::new(0),
+        };
+        let link = Self { shared: Arc::new(shared) };
+        if link.shared.servers.iter().any(|uri| uri.scheme_str() == Some("https")) {
+            link.tls().map_err(LinkError::Certificates)?;
+        }
+        Ok(link)
+    }
+
+    /// Opens a stream, says hello and then whatever comes, until the stream ends. Gives why it did.
+    ///
+    /// Dropping it ends the stream.
+    pub async fn attach(
+        &self,
+        hello: Hello,
+        mut saying: mpsc::Receiver<Said>,
+        telling: mpsc::Sender<Told>,
+    ) -> Loss {
+        let client = match self.connect().await {
+            Ok(client) => client,
+            Err(loss) => return loss,
+        };
+        let stream = match tokio::time::timeout(CONNECT_MAX, client.attach()).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return self.ended(&error, false),
+            Err(_) => return Loss::Streamless("the stream could not be opened in time".to_owned()),
+        };
+        let (mut send, mut receive) = stream.into_split();
+        let hello = AttachRequest { message: Some(Said::from(hello)), ..Default::default() };
+        if let Err(error) = send.send(hello).await {
+            return self.ended(&error, false);
+        }
+        let sending = async {
+            while let Some(said) = saying.recv().await {
+                let said = AttachRequest { message: Some(said), ..Default::default() };
+                if send.send(said).await.is_err() {
+                    break;
+                }
+            }
+            // Why it cannot be said is heard on the other half.
+            std::future::pending::<Loss>().await
+        };
+        let receiving = async {
+            let mut heard = false;
+            loop {
+                match receive.message::<AttachResponse>().await {
+                    Ok(Some(told)) => {
+                        if !heard {
+                            heard = true;
+                            self.remember_good();
+                        }
+                        // A word that this version does not know is no word.
+                        let Some(told) = told.to_owned_message().message else { continue };
+                        if telling.send(told).await.is_err() {
+                            return Loss::Ended("given up".to_owned());
+                        }
+                    }
+                    Ok(None) => return Loss::Ended("the stream was closed".to_owned()),
+                    Err(error) => return self.ended(&error, heard),
+                }
+            }
+        };
+        tokio::select! {
+            loss = sending => loss,
+            loss = receiving => loss,
+        }
+    }
+
+    /// Says one thing by a call of its own.
+    pub async fn call(&self, said: Said) -> Called {
+        let about = match &said {
+            Said::Health(report) => (report.sequence, String::new()),
+            Said::Ack(ack) => (0, ack.command_id.clone()),
+            Said::Hello(_) | Said::Heartbeat(_) | Said::Heartbeats(_) | Said::Register(_) => {
+                (0, String::new())
+            }
+        };
+        let client = match self.caller() {
+            Ok(client) => client,
+            Err(loss) => return Called::Lost(loss),
+        };
+        let answer = tokio::time::timeout(CALL_MAX, self.call_by(&client, said)).await;
+        self.settle(answer, about)
+    }
+
+    /// Asks for commands by a call of its own.
+    pub async fn poll(&self) -> Called {
+        let client = match self.caller() {
+            Ok(client) => client,
+            Err(loss) => return Called::Lost(loss),
+        };
+        let node_id = self.shared.node_id.clone();
+        let request = PollCommandsRequest { node_id, ..Default::default() };
+        let polled = async {
+            let polled = client.poll_commands(request).await?.into_owned();
+            Ok((polled.commands.into_iter().map(Told::from).collect(), false))
+        };
+        let answer = tokio::time::timeout(CALL_MAX, polled).await;
+        self.settle(answer, (0, String::new()))
+    }
+
+    async fn call_by(
+        &self,
+        client: &NodeServiceClient<HttpClient>,
+        said: Said,
+    ) -> Result<(Vec<Told>, bool), ConnectError> {
+        let node_id = self.shared.node_id.clone();
+        match said {
+            Said::Register(request) => {
+                let registered = client.register_node(*request).await?.into_owned();
+                let revision = registered.config.revision;
+                self.shared.config_revision.store(revision, Ordering::Relaxed);
+                Ok((vec![Told::from(registered)], false))
+            }
+            Said::Heartbeat(heartbeat) => {
+                let request = HeartbeatRequest {
+                    heartbeat: Some(*heartbeat).into(),
+                    config_revision: self.shared.config_revision.load(Ordering::Relaxed),
+                    ..Default::default()
+                };
+                let answer = client.heartbeat(request).await?.into_owned();
+                let mut told = Vec::new();
+                if let Some(config) = answer.config.into_option() {
+                    self.shared.config_revision.store(config.revision, Ordering::Relaxed);
+                    told.push(Told::from(config));
+                }
+                told.push(Told::from(HeartbeatAck {
+                    next_interval_seconds: answer.next_interval_seconds,
+                    ..Default::default()
+                }));
+                Ok((told, answer.commands_waiting))
+            }
+            Said::Health(report) => {
+                let request = ReportHealthRequest {
+                    node_id,
+                    report: Some(*report).into(),
+                    ..Default::default()
+                };
+                Ok((vec![Told::from(client.report_health(request).await?.into_owned())], false))
+            }
+            Said::Ack(ack) => {
+                let request =
+                    AckCommandRequest { node_id, ack: Some(*ack).into(), ..Default::default() };
+                Ok((vec![Told::from(client.ack_command(request).await?.into_owned())], false))
+            }
+            Said::Hello(_) | Said::Heartbeats(_) => Ok((Vec::new(), false)),
+        }
+    }
+
+    /// What came of a call, with errors that are an answer as an answer.
+    fn settle(
+        &self,
+        answer: Result<Result<(Vec<Told>, bool), ConnectError>, tokio::time::error::Elapsed>,
+        about: (u64, String),
+    ) -> Called {
+        let error = match answer {
+            Ok(Ok((told, waiting))) => {
+                self.shared.failures.store(0, Ordering::Relaxed);
+                self.remember_good();
+                return Called::Told(told, waiting);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => ConnectError::deadline_exceeded("no answer in time"),
+        };
+        match error.code {
+            ErrorCode::Unavailable | ErrorCode::DeadlineExceeded | ErrorCode::Canceled => {
+                self.next_server();
+                let failures = self.shared.failures.fetch_add(1, Ordering::Relaxed) + 1;
+                let why = sentence(&error);
+                Called::Lost(if failures < FAILURES_MAX {
+                    Loss::Ended(why)
+                } else {
+                    self.shared.failures.store(0, Ordering::Relaxed);
+                    Loss::Unreachable(why)
+                })
+            }
+            ErrorCode::Unauthenticated => Called::Lost(Loss::Refused(sentence(&error))),
+            _ => {
+                let (health_sequence, command_id) = about;
+                let told = Error {
+                    code: error.code.as_str().to_owned(),
+                    message: error.message.unwrap_or_default(),
+                    health_sequence,
+                    command_id,
+                    ..Error::default()
+                };
+                Called::Told(vec![Told::from(told)], false)
+            }
+        }
+    }
+
+    /// A connection to the first server that can be reached.
+    async fn connect(&self) -> Result<NodeServiceClient<SharedHttp2Connection>, Loss> {
+        let mut last = String::new();
+        for _ in 0..self.shared.servers.len() {
+            let uri = self.server();
+            let config = self.config(&uri).map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
+            let builder = Http2Connection::builder()
+                .establishment_timeout(CONNECT_MAX)
+                .keep_alive_interval(PING_EVERY)
+                .keep_alive_timeout(PING_MAX);
+            let connected = if uri.scheme_str() == Some("https") {
+                let tls = self.tls().map_err(Loss::Refused)?;
+                builder.connect_tls(uri.clone(), tls).await
+            } else {
+                builder.connect_plaintext(uri.clone()).await
+            };
+            match connected {
+                Ok(connection) => return Ok(NodeServiceClient::new(connection.shared(8), config)),
+                Err(error) => last = format!("{uri}: {}", sentence(&error)),
+            }
+            self.next_server();
+        }
+        Err(Loss::Unreachable(last))
+    }
+
+    fn caller(&self) -> Result<NodeServiceClient<HttpClient>, Loss> {
+        let uri = self.server();
+        let builder = HttpClient::builder().establishment_timeout(CONNECT_MAX);
+        let client = if uri.scheme_str() == Some("https") {
+            builder.with_tls(self.tls().map_err(Loss::Refused)?)
+        } else {
+            builder.plaintext()
+        };
+        let config = self.config(&uri).map_err(Loss::Refused)?.with_default_timeout(CALL_MAX);
+        Ok(NodeServiceClient::new(client, config))
+    }
+
+    fn config(&self, uri: &Uri) -> Result<ClientConfig, String> {
+        let config =
+            ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
+        Ok(match self.shared.token.read()? {
+            Some(token) => config.with_default_header("authorization", format!("Bearer {token}")),
+            None => config,
+        })
+    }
+
+    fn server(&self) -> Uri {
+        let servers = &self.shared.servers;
+        let first = self.shared.first.load(Ordering::Relaxed) % servers.len().max(1);
+        servers.get(first).cloned().unwrap_or_default()
+    }
+
+    fn next_server(&self) {
+        self.shared.first.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Keeps the address that works for the next start, if it is news.
+    fn remember_good(&self) {
+        if self.shared.servers.len() < 2 {
+            return;
+        }
+        let path = self.shared.data_dir.join(GOOD_FILE);
+        let good = self.server().to_string();
+        if std::fs::read_to_string(&path).is_ok_and(|known| known.trim() == good) {
+            return;
+        }
+        if let Err(error) = replace_file(&path, good.as_bytes()) {
+            tracing::warn!(%error, "cannot keep the address of the server");
+        }
+    }
+
+    /// Why a stream ended, or was not had.
+    fn ended(&self, error: &ConnectError, heard: bool) -> Loss {
+        let why = format!("{}: {}", self.server(), sentence(error));
+        if !heard {
+            self.next_server();
+        }
+        match error.code {
+            ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => Loss::Refused(why),
+            ErrorCode::Unimplemented | ErrorCode::NotFound if !heard => Loss::Streamless(why),
+            _ => Loss::Ended(why),
+        }
+    }
+
+    fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
+        let made = self.shared.tls.get_or_init(|| tls(self.shared.ca_file.as_deref()));
+        made.clone()
+    }
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    match ca_file {
+        Some(path) => {
+            let broken = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+            let certificates =
+                CertificateDer::pem_file_iter(path).map_err(|error| broken(&error))?;
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| broken(&error))?;
+                roots.add(certificate).map_err(|error| broken(&error))?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err("there are no root certificates here; name some with ca_file".to_owned());
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn sentence(error: &ConnectError) -> String {
+    let message = error.message.as_deref().unwrap_or_default();
+    format!("{}: {message}", error.code.as_str())
+}

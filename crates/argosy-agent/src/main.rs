@@ -1,39 +1,30 @@
 //! `argosy-agent`, the program on each GPU machine.
 
-use argosy_agent::cmd;
-use clap::{Parser, Subcommand};
+use argosy_agent::cmd::{Cli, Command, probe};
+use clap::Parser;
 use std::process::ExitCode;
+use std::time::Duration;
 
-#[derive(Parser)]
-#[command(name = "argosy-agent", version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Asks the driver; started by the agent, not by people.
-    #[command(hide = true)]
-    Probe(cmd::probe::Args),
-    /// Tests the GPUs of this machine.
-    Diagnose(cmd::diagnose::Args),
-}
+/// How long threads that are in the middle of something get when the process ends.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Probe(args) => cmd::probe::run(args),
-        Command::Diagnose(args) => wait(cmd::diagnose::run(args)),
-    }
-}
-
-/// Waits for a command that waits itself.
-fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> ExitCode {
-    let ended = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(command));
+    let cli = match Cli::parse() {
+        // The child that asks the driver: it waits for nothing else, and is to be small.
+        Cli { command: Command::Probe(args) } => return probe::run(args),
+        cli => cli,
+    };
+    // One thread: an agent waits nearly all the time, and each thread costs memory.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => {
+            let ended = runtime.block_on(cli.run());
+            // A disk or a driver that hangs keeps a thread, and must not keep us.
+            runtime.shutdown_timeout(SHUTDOWN_MAX);
+            ended
+        }
+        Err(error) => Err(error.into()),
+    };
     ended.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE

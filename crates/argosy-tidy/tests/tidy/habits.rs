@@ -6,7 +6,11 @@ use crate::{assert_none, rust};
 /// The one thing of a test that may sleep in real time: a helper that polls a condition of another
 /// process until a deadline. Where it is, by crate, and its name.
 const POLL_HELPER: (&[&str], &str) = (
-    &["crates/argosy/tests/it/harness", "crates/argosy-providers/tests/it/harness"],
+    &[
+        "crates/argosy/tests/it/harness",
+        "crates/argosy-agent/tests/it/harness",
+        "crates/argosy-providers/tests/it/harness",
+    ],
     "await_until",
 );
 

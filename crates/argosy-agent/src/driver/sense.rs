@@ -1,0 +1,324 @@
+//! What is seen: GPUs by one task, checks by another, how busy it is by a third.
+
+use super::{own::Own, wanted};
+use crate::agent::Event;
+use crate::check::{CheckOutcome, Word};
+use crate::clock::Clock;
+use crate::gpu::{Gpu, GpuError, GpuIdentity, Inventory, Sweep};
+use crate::signal::Signal;
+use argosy_api::rpc::node::{self, GpuMetrics, NodeMetrics, RegisterNodeRequest};
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+/// How long a round may take. GPUs have their own deadlines; this is for a check that has none.
+const ROUND_MAX: Duration = Duration::from_secs(120);
+/// How long the first registration waits for the GPUs. A driver that takes longer is told of later.
+const FIRST_INVENTORY_MAX: Duration = Duration::from_secs(3);
+/// How many may wait for the GPUs: a round, a sample and a drain, and some room.
+const ASKS_MAX: usize = 8;
+
+/// Somebody who makes outcomes and signals of what is seen. One is called at a time.
+#[async_trait]
+pub trait Watcher: Send {
+    /// The outcomes of the checks of these names (all if there are none), and what happened since the
+    /// last round. `inventory` is `None` while it could not be read.
+    async fn check(&mut self, names: &[String], seen: Round<'_>) -> (Vec<CheckOutcome>, Vec<Signal>);
+}
+
+/// What a round has to go by.
+#[derive(Clone, Copy, Debug)]
+pub struct Round<'a> {
+    /// What should be there.
+    pub inventory: Option<&'a Inventory>,
+    /// How it is.
+    pub sweep: &'a Result<Sweep, GpuError>,
+    /// The time.
+    pub now: jiff::Timestamp,
+}
+
+/// Nobody watches: what an embedded agent has if it is given no watcher.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Without;
+
+#[async_trait]
+impl Watcher for Without {
+    async fn check(&mut self, _: &[String], _: Round<'_>) -> (Vec<CheckOutcome>, Vec<Signal>) {
+        (Vec::new(), Vec::new())
+    }
+}
+
+/// Somebody who measures how busy the machine is.
+#[async_trait]
+pub trait Collector: Send {
+    /// The measurements; `None` if there are none. `sweep` is how the GPUs are now, if they can be read.
+    async fn collect(&mut self, sweep: Option<&Sweep>) -> Option<NodeMetrics>;
+}
+
+/// Measures the GPUs and nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GpusOnly;
+
+#[async_trait]
+impl Collector for GpusOnly {
+    async fn collect(&mut self, sweep: Option<&Sweep>) -> Option<NodeMetrics> {
+        let gpus = &sweep?.gpus;
+        (!gpus.is_empty()).then(|| NodeMetrics {
+            gpus: gpus.iter().map(gpu_metrics).collect(),
+            ..NodeMetrics::default()
+        })
+    }
+}
+
+/// How busy a GPU is, in the words of the wire.
+pub(crate) fn gpu_metrics(gpu: &crate::gpu::Reading) -> GpuMetrics {
+    let watts = gpu.power_watts.unwrap_or_default().clamp(0.0, f64::from(u32::MAX));
+    GpuMetrics {
+        index: gpu.index,
+        temperature_celsius: gpu
+            .temperature_celsius
+            .and_then(|celsius| i32::try_from(celsius).ok())
+            .unwrap_or_default(),
+        power_watts: watts.round() as u32,
+        utilization_percent: gpu.utilization_percent.unwrap_or_default().min(100) as f32,
+        memory_used_bytes: gpu.memory_used_bytes.unwrap_or_default(),
+        ..GpuMetrics::default()
+    }
+}
+
+/// A machine without GPUs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGpus;
+
+#[async_trait]
+impl Gpu for NoGpus {
+    async fn inventory(&mut self) -> Result<Inventory, GpuError> {
+        Ok(Inventory::default())
+    }
+
+    async fn sweep(&mut self) -> Result<Sweep, GpuError> {
+        Ok(Sweep::default())
+    }
+}
+
+enum Ask {
+    Inventory(oneshot::Sender<Result<Inventory, GpuError>>),
+    Sweep(oneshot::Sender<Result<Sweep, GpuError>>),
+}
+
+/// A way to the task that has the GPUs. Cheap to clone.
+#[derive(Clone)]
+pub struct GpuDesk {
+    asks: mpsc::Sender<Ask>,
+}
+
+impl GpuDesk {
+    pub(super) fn start(mut gpu: Box<dyn Gpu>, tasks: &mut JoinSet<&'static str>) -> Self {
+        let (asks, mut asked) = mpsc::channel(ASKS_MAX);
+        tasks.spawn(async move {
+            while let Some(ask) = asked.recv().await {
+                match ask {
+                    Ask::Inventory(answer) => {
+                        let inventory = guarded("inventory", gpu.inventory()).await;
+                        _ = answer.send(inventory);
+                    }
+                    Ask::Sweep(answer) => {
+                        let sweep = guarded("sweep", gpu.sweep()).await;
+                        _ = answer.send(sweep);
+                    }
+                }
+            }
+            "GPUs"
+        });
+        Self { asks }
+    }
+
+    /// How the GPUs are.
+    ///
+    /// # Errors
+    /// Why it cannot be said.
+    pub async fn sweep(&self) -> Result<Sweep, GpuError> {
+        self.ask("sweep", Ask::Sweep).await
+    }
+
+    /// What GPUs there are.
+    ///
+    /// # Errors
+    /// Why it cannot be said.
+    pub async fn inventory(&self) -> Result<Inventory, GpuError> {
+        self.ask("inventory", Ask::Inventory).await
+    }
+
+    async fn ask<T>(
+        &self,
+        call: &str,
+        ask: impl FnOnce(oneshot::Sender<Result<T, GpuError>>) -> Ask,
+    ) -> Result<T, GpuError> {
+        let (answer, answered) = oneshot::channel();
+        _ = self.asks.send(ask(answer)).await;
+        answered.await.unwrap_or_else(|_| Err(crashed(call)))
+    }
+}
+
+/// A panic of whoever asks the GPUs is an error like others (N4).
+async fn guarded<T>(
+    call: &str,
+    asked: impl Future<Output = Result<T, GpuError>>,
+) -> Result<T, GpuError> {
+    AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(|_panic| Err(crashed(call)))
+}
+
+fn crashed(call: &str) -> GpuError {
+    GpuError::Crashed { call: call.to_owned(), how: "a panic".to_owned(), gpu: None }
+}
+
+/// What rounds are made of.
+pub(super) struct Rounds {
+    pub(super) machine: RegisterNodeRequest,
+    pub(super) watcher: Box<dyn Watcher>,
+    pub(super) own: Own,
+    pub(super) desk: GpuDesk,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// Starts the task that describes the machine and then makes a round whenever it is asked to.
+pub(super) fn start_rounds(
+    mut rounds: Rounds,
+    events: mpsc::Sender<Event>,
+    tasks: &mut JoinSet<&'static str>,
+) -> mpsc::Sender<Vec<String>> {
+    let (sender, mut asked) = mpsc::channel::<Vec<String>>(1);
+    tasks.spawn(async move {
+        let mut inventory = rounds.first_inventory(&events).await;
+        while let Some(names) = asked.recv().await {
+            let (outcomes, signals) = rounds.round(&names, &mut inventory, &events).await;
+            if events.send(Event::Checked { outcomes, signals }).await.is_err() {
+                break;
+            }
+        }
+        "rounds"
+    });
+    sender
+}
+
+impl Rounds {
+    async fn first_inventory(&mut self, events: &mpsc::Sender<Event>) -> Option<Inventory> {
+        let desk = self.desk.clone();
+        let mut asked = std::pin::pin!(desk.inventory());
+        let read = match tokio::time::timeout(FIRST_INVENTORY_MAX, &mut asked).await {
+            Ok(read) => read,
+            Err(_) => {
+                // The control plane hears of us before it hears of GPUs.
+                self.describe(None, events).await;
+                asked.await
+            }
+        };
+        let inventory = match read {
+            Ok(inventory) => Some(inventory),
+            // No driver is no GPUs, and that is known.
+            Err(GpuError::Absent { .. }) => Some(Inventory::default()),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the inventory of GPUs");
+                None
+            }
+        };
+        self.describe(inventory.as_ref(), events).await;
+        inventory
+    }
+
+    async fn describe(&mut self, inventory: Option<&Inventory>, events: &mpsc::Sender<Event>) {
+        let gpus = inventory.map(wire_gpus).unwrap_or_default();
+        let registration = RegisterNodeRequest { gpus, ..self.machine.clone() };
+        let complete = inventory.is_some();
+        let event = Event::Described { registration: Arc::new(registration), complete };
+        _ = events.send(event).await;
+    }
+
+    async fn round(
+        &mut self,
+        names: &[String],
+        inventory: &mut Option<Inventory>,
+        events: &mpsc::Sender<Event>,
+    ) -> (Vec<CheckOutcome>, Vec<Signal>) {
+        let sweep = self.desk.sweep().await;
+        if let Ok(sweep) = &sweep
+            && is_other(inventory.as_ref(), sweep)
+            && let Ok(new) = self.desk.inventory().await
+        {
+            self.describe(Some(&new), events).await;
+            *inventory = Some(new);
+        }
+        let now = self.clock.now();
+        let seen = Round { inventory: inventory.as_ref(), sweep: &sweep, now };
+        let checking = AssertUnwindSafe(self.watcher.check(names, seen)).catch_unwind();
+        let (mut outcomes, mut signals) = match tokio::time::timeout(ROUND_MAX, checking).await {
+            Ok(Ok(checked)) => checked,
+            Ok(Err(_panic)) => (vec![failed("CheckCrashed", "a check of the agent crashed")], Vec::new()),
+            Err(_) => (vec![failed("CheckHung", "a check of the agent did not end")], Vec::new()),
+        };
+        if !outcomes.iter().any(|outcome| outcome.check == "agent") {
+            outcomes.extend(self.own.outcome(names, now));
+        }
+        signals.extend(self.own.signal(now));
+        (wanted(outcomes, names), signals)
+    }
+}
+
+fn failed(reason: &str, message: &str) -> CheckOutcome {
+    CheckOutcome::fault("agent", Word::Degraded, reason, message)
+}
+
+/// Whether a sweep shows other GPUs than the inventory: one was added, or is there that was not.
+/// One that is gone is not another machine but a fault, and stays in the inventory.
+fn is_other(inventory: Option<&Inventory>, sweep: &Sweep) -> bool {
+    let Some(inventory) = inventory else { return true };
+    let known = |uuid: &String| inventory.gpus.iter().any(|gpu| gpu.uuid == *uuid);
+    sweep.gpus.iter().any(|gpu| !known(&gpu.uuid))
+}
+
+/// The GPUs of an inventory, in the words of the wire.
+fn wire_gpus(inventory: &Inventory) -> Vec<node::Gpu> {
+    let driver = inventory.driver_version.clone().unwrap_or_default();
+    let cuda = inventory.cuda_version.clone().unwrap_or_default();
+    let gpu = |gpu: &GpuIdentity| node::Gpu {
+        index: gpu.index,
+        uuid: gpu.uuid.clone(),
+        name: gpu.name.clone(),
+        serial: gpu.serial.clone().unwrap_or_default(),
+        board_id: gpu.board_id.map(|id| format!("{id:#x}")).unwrap_or_default(),
+        pci_bus_id: gpu.pci_bus_id.clone(),
+        vbios_version: gpu.vbios_version.clone().unwrap_or_default(),
+        memory_total_bytes: gpu.memory_total_bytes.unwrap_or_default(),
+        driver_version: driver.clone(),
+        cuda_version: cuda.clone(),
+        ..node::Gpu::default()
+    };
+    inventory.gpus.iter().map(gpu).collect()
+}
+
+/// Starts the task that measures after each heartbeat, for the next one.
+pub(super) fn start_samples(
+    mut collector: Box<dyn Collector>,
+    desk: GpuDesk,
+    beaten: Arc<Notify>,
+    events: mpsc::Sender<Event>,
+    tasks: &mut JoinSet<&'static str>,
+) {
+    tasks.spawn(async move {
+        loop {
+            beaten.notified().await;
+            let sweep = desk.sweep().await.ok();
+            let collecting = AssertUnwindSafe(collector.collect(sweep.as_ref())).catch_unwind();
+            let collected = tokio::time::timeout(ROUND_MAX, collecting).await;
+            if let Ok(Ok(Some(metrics))) = collected
+                && events.send(Event::Sampled(Box::new(metrics))).await.is_err()
+            {
+                return "samples";
+            }
+        }
+    });
+}

@@ -1,0 +1,248 @@
+//! A control plane at a port, and what tests ask it.
+
+use argosy_control::clock::Clock;
+use argosy_control::command::NewCommand;
+use argosy_control::ids::Ids;
+use argosy_control::notify::{CloudEvent, Notifier, SendError};
+use argosy_control::task::Tasks;
+use argosy_control::{Control, Outside, Settings};
+use argosy_core::access::{Authorization, Caller, Role};
+use argosy_core::adapter::{AdapterGraph, AdapterName, AdapterSpec, Runner};
+use argosy_core::command::{Command, CommandKind, CommandState, Outcome};
+use argosy_core::id::CommandId;
+use argosy_core::node::Node;
+use argosy_core::node::settings::{NodeSettings, Remedy};
+use argosy_core::resource::Kind;
+use argosy_server::Server;
+use argosy_server::auth::{Authenticator, TokenEntry, hash_token};
+use argosy_server::listen::{self, Limits};
+use argosy_server::metrics::Metrics;
+use argosy_server::profile::Profile;
+use argosy_store::Store;
+use argosy_store::memory::Memory;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// The credential of the node `gpu-1`.
+pub(crate) const TOKEN: &str = "gpu-1-token-with-enough-characters";
+
+/// A control plane. Dropping it cuts every connection.
+pub(crate) struct World {
+    pub(crate) control: Control,
+    pub(crate) url: String,
+    listening: Option<Tasks>,
+    server: Server,
+    _tasks: Tasks,
+    _stop: watch::Sender<bool>,
+}
+
+/// Delivers nothing: no adapter here wants to be told.
+struct Nobody;
+
+#[async_trait::async_trait]
+impl Notifier for Nobody {
+    async fn send(&self, adapter: &str, _: &str, _: &CloudEvent) -> Result<(), SendError> {
+        Err(SendError::Refused(format!("{adapter} is external")))
+    }
+}
+
+fn graph() -> AdapterGraph {
+    let external = |name: &str| AdapterSpec {
+        name: AdapterName::parse(name).unwrap(),
+        depends_on: Vec::new(),
+        required: true,
+        deadline: SignedDuration::from_hours(1),
+        runner: Runner::External,
+    };
+    let kinds = [
+        (Kind::Cluster, vec![external("validation")]),
+        (Kind::NodePool, vec![external("validation")]),
+    ];
+    AdapterGraph::new(BTreeMap::from(kinds)).unwrap()
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let (store, driver) = Store::open(Arc::new(Memory::new())).await.unwrap();
+        let mut tasks = Tasks::default();
+        tasks.start("store", driver.run());
+        let day = SignedDuration::from_hours(24);
+        let mut nodes = NodeSettings::default();
+        nodes.defaults.remedy = Remedy::Observe;
+        let settings = Settings {
+            adapters: graph(),
+            rules: Default::default(),
+            window: Default::default(),
+            catalog: Default::default(),
+            authorization: Authorization::Team,
+            conditions: BTreeMap::new(),
+            nodes,
+            tombstones_kept: day,
+            idempotency_kept: day,
+            audit_kept: day,
+            history_kept: day,
+        };
+        let outside = Outside {
+            clouds: BTreeMap::new(),
+            notifier: Arc::new(Nobody),
+            schedulers: Vec::new(),
+        };
+        let clock = Clock::System;
+        let control =
+            Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);
+        let (stop, shutdown) = watch::channel(false);
+        let token = TokenEntry {
+            name: "gpu-1".to_owned(),
+            sha256: hash_token(TOKEN),
+            role: Role::Node,
+            teams: Vec::new(),
+            tenant: "one".to_owned(),
+            adapter: None,
+            node: Some("gpu-1".to_owned()),
+            expires: None,
+        };
+        let authenticator = Authenticator::new(vec![token], Vec::new(), clock).await.unwrap();
+        let server = Server {
+            control: control.clone(),
+            profile: Profile::Full,
+            authenticator,
+            metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
+            mounts: Vec::new(),
+            shutdown,
+            version: "1.2.3".to_owned(),
+            build_time: "today".to_owned(),
+        };
+        let mut world = Self {
+            control,
+            url: String::new(),
+            listening: None,
+            server,
+            _tasks: tasks,
+            _stop: stop,
+        };
+        world.listen().await;
+        world
+    }
+
+    /// Listens, at the port of before if there was one.
+    pub(crate) async fn listen(&mut self) {
+        let port = self.url.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(0);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        self.url = format!("http://{}", listener.local_addr().unwrap());
+        let mut tasks = Tasks::default();
+        let metrics = Metrics::new("test", Timestamp::UNIX_EPOCH);
+        let shutdown = self.server.shutdown.clone();
+        let app = self.server.clone().router();
+        let limits = Limits::default();
+        tasks.start("listen", listen::serve(listener, None, app, limits, metrics, shutdown));
+        self.listening = Some(tasks);
+    }
+
+    /// Cuts every connection and listens no more.
+    pub(crate) fn vanish(&mut self) {
+        self.listening = None;
+    }
+
+    pub(crate) fn node(&self) -> Option<Arc<Node>> {
+        self.control.nodes.get(&admin(), "gpu-1").ok().map(|(node, _)| node.value)
+    }
+
+    pub(crate) async fn node_until(&self, what: &str, is: impl Fn(&Node) -> bool) -> Arc<Node> {
+        await_until(what, || self.node().filter(|node| is(node))).await
+    }
+
+    pub(crate) async fn issue(&self, kind: CommandKind, parameters: &[(&str, &str)]) -> CommandId {
+        let parameters =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let new = NewCommand {
+            kind,
+            parameters: parameters.collect(),
+            reason: "a test".to_owned(),
+            drain_for: None,
+            idempotency_key: None,
+            if_revision: None,
+            dry_run: false,
+        };
+        self.control.commands.issue(&admin(), "gpu-1", new).await.unwrap().value.id
+    }
+
+    pub(crate) fn command(&self, id: CommandId) -> Arc<Command> {
+        self.control.commands.get(&admin(), id).unwrap().value
+    }
+
+    /// How a command ended, with what was said about it.
+    pub(crate) async fn ended(&self, id: CommandId) -> (Outcome, String, serde_json::Value) {
+        await_until("the command to end", || match &self.command(id).state {
+            CommandState::Done { outcome, message, result, .. } => {
+                Some((*outcome, message.clone(), result.clone().unwrap_or_default()))
+            }
+            CommandState::Pending | CommandState::Acknowledged { .. } => None,
+        })
+        .await
+    }
+}
+
+/// The administrator, past the door.
+pub(crate) fn admin() -> Caller {
+    Caller {
+        subject: "admin".to_owned(),
+        via: "token",
+        tenant: "one".to_owned(),
+        teams: Vec::new(),
+        role: Role::Admin,
+        adapter: None,
+        node: None,
+        request_id: "test".to_owned(),
+    }
+}
+
+/// Asks until there is an answer. Of another process there is no other way to know.
+pub(crate) async fn await_until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("waited in vain for {what}");
+}
+
+/// A directory of one test, gone when it is dropped.
+pub(crate) struct Dir(PathBuf);
+
+impl Dir {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("argosy-agent-it-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A program of the test's.
+    pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}

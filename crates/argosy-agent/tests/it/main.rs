@@ -1,0 +1,15 @@
+//! The agent against a real control plane in this process: the library, and the program that is killed.
+
+#[cfg(test)]
+mod harness;
+
+#[cfg(test)]
+mod journey;
+
+#[cfg(test)]
+mod process;
+
+#[cfg(test)]
+#[path = "../../examples/custom_diagnostic.rs"]
+#[expect(dead_code, reason = "an example has a `main` of its own")]
+mod custom_diagnostic;
