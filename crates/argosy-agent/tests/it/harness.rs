@@ -38,7 +38,7 @@ pub(crate) struct World {
     pub(crate) control: Control,
     pub(crate) url: String,
     listening: Option<Tasks>,
-    server: Server,
+    serve: Box<dyn Fn(TcpListener) -> Tasks>,
     _tasks: Tasks,
     _stop: watch::Sender<bool>,
 }
@@ -115,15 +115,24 @@ impl World {
             authenticator,
             metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
             mounts: Vec::new(),
-            shutdown,
+            shutdown: shutdown.clone(),
             version: "1.2.3".to_owned(),
             build_time: "today".to_owned(),
+        };
+        let app = server.router();
+        let serve = move |listener| {
+            let mut tasks = Tasks::default();
+            let metrics = Metrics::new("test", Timestamp::UNIX_EPOCH);
+            let (app, limits) = (app.clone(), Limits::default());
+            let serving = listen::serve(listener, None, app, limits, metrics, shutdown.clone());
+            tasks.start("listen", serving);
+            tasks
         };
         let mut world = Self {
             control,
             url: String::new(),
             listening: None,
-            server,
+            serve: Box::new(serve),
             _tasks: tasks,
             _stop: stop,
         };
@@ -136,13 +145,7 @@ impl World {
         let port = self.url.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(0);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
         self.url = format!("http://{}", listener.local_addr().unwrap());
-        let mut tasks = Tasks::default();
-        let metrics = Metrics::new("test", Timestamp::UNIX_EPOCH);
-        let shutdown = self.server.shutdown.clone();
-        let app = self.server.clone().router();
-        let limits = Limits::default();
-        tasks.start("listen", listen::serve(listener, None, app, limits, metrics, shutdown));
-        self.listening = Some(tasks);
+        self.listening = Some((self.serve)(listener));
     }
 
     /// Cuts every connection and listens no more.
