@@ -13,7 +13,9 @@ use crate::agent::{Exit, Identity};
 use crate::clock::{Clock, System};
 use crate::command::hook::Hook;
 use crate::command::{Handler, Kind};
-use crate::driver::{self, Collector, GpusOnly, Handlers, NoGpus, Parts, RunError, Watcher, Without};
+use crate::driver::{
+    self, Collector, GpusOnly, Handlers, NoGpus, Parts, RunError, Watcher, Without,
+};
 use crate::gpu::Gpu;
 use crate::link::{Link, LinkError, Token};
 use crate::signal::Signal;

@@ -93,9 +93,9 @@ pub enum RunError {
 pub async fn run(parts: Parts, stop: impl Future<Output = ()>) -> Result<Exit, RunError> {
     let mut driver = Driver::start(parts)?;
     let exit = driver.listen(stop).await;
-    let Driver { disk, tasks, stream, calls, worker, events, .. } = driver;
+    let Driver { disk, tasks, stream, calls, worker, events, answers, .. } = driver;
     // Whoever still has something to say finds nobody who listens.
-    drop((tasks, stream, calls, worker, events));
+    drop((tasks, stream, calls, worker, events, answers));
     let thread = disk.finish();
     let finished = tokio::task::spawn_blocking(move || thread.join());
     _ = tokio::time::timeout(FINISH_MAX, finished).await;
@@ -112,7 +112,8 @@ struct Driver {
     beaten: Arc<Notify>,
     signals: Option<mpsc::Receiver<Vec<Signal>>>,
     events: mpsc::Receiver<Event>,
-    sender: mpsc::Sender<Event>,
+    /// What came of calls.
+    answers: mpsc::Receiver<Event>,
     stream: Option<Stream>,
     calls: mpsc::Sender<Call>,
     wake: Option<Timestamp>,
@@ -124,7 +125,8 @@ struct Driver {
 /// A stream that was opened and not given up.
 struct Stream {
     saying: mpsc::Sender<Said>,
-    told: mpsc::Receiver<Told>,
+    /// What is told on it, and at last why it ended.
+    told: mpsc::Receiver<Result<Told, Loss>>,
     task: AbortHandle,
 }
 
@@ -158,8 +160,9 @@ impl Driver {
         );
         let beaten = Arc::new(Notify::new());
         sense::start_samples(collector, desk.clone(), beaten.clone(), sender.clone(), &mut tasks);
-        let calls = start_calls(link.clone(), sender.clone(), &mut tasks);
-        let worker = Worker::new(handlers, desk, data_dir, clock.clone(), sender.clone());
+        let (answering, answers) = mpsc::channel(CALLS_MAX);
+        let calls = start_calls(link.clone(), answering, &mut tasks);
+        let worker = Worker::new(handlers, desk, data_dir, clock.clone(), sender);
         let mut agent = Agent::new(Arc::new(who));
         let effects = disk::begin(&mut agent, found, now);
         let mut driver = Self {
@@ -172,7 +175,7 @@ impl Driver {
             beaten,
             signals: Some(signals),
             events,
-            sender,
+            answers,
             stream: None,
             calls,
             wake: None,
@@ -200,6 +203,11 @@ impl Driver {
                 () = &mut stop => Event::Stop,
                 event = self.events.recv() => event.unwrap_or(Event::Stop),
                 told = told(&mut self.stream) => told,
+                // Late answers to calls would be taken for words on the stream.
+                answer = self.answers.recv() => match answer.filter(|_| self.stream.is_none()) {
+                    Some(event) => event,
+                    None => continue,
+                },
                 signals = seen(&mut self.signals) => Event::Seen(signals),
                 dead = self.tasks.join_next(), if !self.tasks.is_empty() => {
                     let who = dead.map(|dead| dead.unwrap_or("a task that panicked"));
@@ -208,7 +216,6 @@ impl Driver {
                 () = tokio::time::sleep(wait) => Event::Woke,
             };
             if let Event::Lost(_) = &event {
-                // Its stream is gone already; a new one must not be taken for it.
                 self.stream = None;
             }
             self.hear(event);
@@ -260,13 +267,13 @@ impl Driver {
     fn attach(&mut self, hello: argosy_api::rpc::node::Hello) {
         let (saying, to_say) = mpsc::channel(SAYING_MAX);
         let (telling, told) = mpsc::channel(SAYING_MAX);
-        let (link, events) = (self.link.clone(), self.sender.clone());
+        let link = self.link.clone();
         let mut set = JoinSet::new();
         let task = set.spawn(async move {
-            let loss = link.attach(hello, to_say, telling).await;
-            _ = events.send(Event::Lost(loss)).await;
+            let loss = link.attach(hello, to_say, &telling).await;
+            _ = telling.send(Err(loss)).await;
         });
-        // It ends by itself or is given up, and says which by an event.
+        // It ends by itself, which it says, or is given up.
         set.detach_all();
         self.stream = Some(Stream { saying, told, task });
     }
@@ -298,9 +305,8 @@ async fn told(stream: &mut Option<Stream>) -> Event {
     if let Some(stream) = stream
         && let Some(told) = stream.told.recv().await
     {
-        return Event::Told(told);
+        return told.map_or_else(Event::Lost, Event::Told);
     }
-    // How it ended comes as an event.
     std::future::pending().await
 }
 

@@ -56,7 +56,9 @@ impl Token {
             Token::Value(token) => Ok(Some(token.clone())),
             Token::File(path) => match std::fs::read_to_string(path) {
                 Ok(text) => Ok(Some(text.trim().to_owned())),
-                Err(error) => Err(format!("cannot read the token file {}: {error}", path.display())),
+                Err(error) => {
+                    Err(format!("cannot read the token file {}: {error}", path.display()))
+                }
             },
         }
     }
@@ -153,7 +155,7 @@ impl Link {
         &self,
         hello: Hello,
         mut saying: mpsc::Receiver<Said>,
-        telling: mpsc::Sender<Told>,
+        telling: &mpsc::Sender<Result<Told, Loss>>,
     ) -> Loss {
         let client = match self.connect().await {
             Ok(client) => client,
@@ -190,7 +192,7 @@ impl Link {
                         }
                         // A word that this version does not know is no word.
                         let Some(told) = told.to_owned_message().message else { continue };
-                        if telling.send(told).await.is_err() {
+                        if telling.send(Ok(told)).await.is_err() {
                             return Loss::Ended("given up".to_owned());
                         }
                     }
@@ -366,8 +368,7 @@ impl Link {
     }
 
     fn config(&self, uri: &Uri) -> Result<ClientConfig, String> {
-        let config =
-            ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
+        let config = ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
         Ok(match self.shared.token.read()? {
             Some(token) => config.with_default_header("authorization", format!("Bearer {token}")),
             None => config,

@@ -92,6 +92,10 @@ impl DiskThread {
 }
 
 /// Feeds what was found to the agent, as the first thing it hears.
-pub(super) fn begin(agent: &mut Agent, found: Found, now: jiff::Timestamp) -> Vec<crate::agent::Effect> {
+pub(super) fn begin(
+    agent: &mut Agent,
+    found: Found,
+    now: jiff::Timestamp,
+) -> Vec<crate::agent::Effect> {
     agent.on(Event::Started { spooled: found.spooled, journal: found.journal }, now)
 }

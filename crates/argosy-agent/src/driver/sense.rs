@@ -27,7 +27,11 @@ const ASKS_MAX: usize = 8;
 pub trait Watcher: Send {
     /// The outcomes of the checks of these names (all if there are none), and what happened since the
     /// last round. `inventory` is `None` while it could not be read.
-    async fn check(&mut self, names: &[String], seen: Round<'_>) -> (Vec<CheckOutcome>, Vec<Signal>);
+    async fn check(
+        &mut self,
+        names: &[String],
+        seen: Round<'_>,
+    ) -> (Vec<CheckOutcome>, Vec<Signal>);
 }
 
 /// What a round has to go by.
@@ -257,7 +261,9 @@ impl Rounds {
         let checking = AssertUnwindSafe(self.watcher.check(names, seen)).catch_unwind();
         let (mut outcomes, mut signals) = match tokio::time::timeout(ROUND_MAX, checking).await {
             Ok(Ok(checked)) => checked,
-            Ok(Err(_panic)) => (vec![failed("CheckCrashed", "a check of the agent crashed")], Vec::new()),
+            Ok(Err(_panic)) => {
+                (vec![failed("CheckCrashed", "a check of the agent crashed")], Vec::new())
+            }
             Err(_) => (vec![failed("CheckHung", "a check of the agent did not end")], Vec::new()),
         };
         if !outcomes.iter().any(|outcome| outcome.check == "agent") {

@@ -27,14 +27,17 @@ fn n5_an_agent_that_is_started_too_often_says_so() {
 #[test]
 fn n5_starts_are_counted_across_processes() {
     let dir = crate::testing::Dir::new();
-    let at = |second| Timestamp::from_second(1_000_000 + second).unwrap();
+    let at = |second: i64| Timestamp::from_second(1_000_000 + second).unwrap();
     let start = |second| Own::start(dir.path(), at(second), 0, Arc::default());
     for second in 0..5 {
         let outcome = start(second).outcome(&[], at(second)).unwrap();
         assert_eq!(outcome.word, Word::Healthy, "{outcome:?}");
     }
     let unstable = start(6).outcome(&[], at(6)).unwrap();
-    assert_eq!((unstable.reason.as_str(), unstable.details["starts"].as_str()), ("AgentUnstable", "6"));
+    assert_eq!(
+        (unstable.reason.as_str(), unstable.details["starts"].as_str()),
+        ("AgentUnstable", "6")
+    );
     let later = start(700).outcome(&[], at(700)).unwrap();
     assert_eq!(later.word, Word::Healthy);
     std::fs::write(dir.path().join("starts"), "rubbish").unwrap();

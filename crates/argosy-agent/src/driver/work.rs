@@ -157,7 +157,10 @@ impl Shared {
         let (reason, command) = (order.reason.clone(), order.id.clone());
         let duty = Duty { state, reason, command, since: self.clock.now() };
         duty::write(&self.data_dir, &duty).map_err(|error| {
-            Failure(format!("cannot write {}: {error}", self.data_dir.join(duty::DUTY_FILE).display()))
+            Failure(format!(
+                "cannot write {}: {error}",
+                self.data_dir.join(duty::DUTY_FILE).display()
+            ))
         })
     }
 

@@ -24,11 +24,13 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// The credential of the node `gpu-1`.
 pub(crate) const TOKEN: &str = "gpu-1-token-with-enough-characters";
@@ -89,11 +91,8 @@ impl World {
             audit_kept: day,
             history_kept: day,
         };
-        let outside = Outside {
-            clouds: BTreeMap::new(),
-            notifier: Arc::new(Nobody),
-            schedulers: Vec::new(),
-        };
+        let outside =
+            Outside { clouds: BTreeMap::new(), notifier: Arc::new(Nobody), schedulers: Vec::new() };
         let clock = Clock::System;
         let control =
             Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);
@@ -190,6 +189,62 @@ impl World {
         })
         .await
     }
+}
+
+/// Somebody between an agent and its control plane.
+pub(crate) struct Between {
+    pub(crate) url: String,
+    pub(crate) mode: Arc<Mutex<Mode>>,
+    _tasks: Tasks,
+}
+
+/// What somebody in between does with a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Lets HTTP/1.1 pass, and ends what begins as HTTP/2 does.
+    Old,
+    /// Answers rubbish.
+    Rubbish,
+    /// Lets everything pass.
+    Open,
+}
+
+impl Between {
+    pub(crate) async fn new(world: &World, mode: Mode) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let target = world.url.trim_start_matches("http://").to_owned();
+        let mode = Arc::new(Mutex::new(mode));
+        let current = mode.clone();
+        let mut tasks = Tasks::default();
+        tasks.start("between", async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (near, _) = listener.accept().await?;
+                let mode = *current.lock().unwrap();
+                connections.spawn(pass(near, target.clone(), mode));
+            }
+            #[expect(unreachable_code, reason = "says the type")]
+            std::io::Result::Ok(())
+        });
+        Self { url, mode, _tasks: tasks }
+    }
+}
+
+async fn pass(mut near: TcpStream, target: String, mode: Mode) {
+    let mut first = [0; 4];
+    if near.peek(&mut first).await.is_err() {
+        return;
+    }
+    if mode == Mode::Rubbish {
+        _ = near.write_all(&[0x16; 4096]).await;
+        return;
+    }
+    if mode == Mode::Old && first == *b"PRI " {
+        return;
+    }
+    let Ok(mut far) = TcpStream::connect(target).await else { return };
+    _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
 }
 
 /// The administrator, past the door.

@@ -1,7 +1,7 @@
 //! The library: what an embedded agent says and does.
 
 use crate::custom_diagnostic::Files;
-use crate::harness::{Dir, TOKEN, World, await_until};
+use crate::harness::{Between, Dir, Mode, TOKEN, World, await_until};
 use argosy_agent::Builder;
 use argosy_agent::agent::Exit;
 use argosy_agent::check::CheckOutcome;
@@ -74,11 +74,16 @@ struct Running {
 
 impl Running {
     fn start(world: &World, dir: &Dir) -> Self {
+        Self::start_at(&[&world.url], dir)
+    }
+
+    fn start_at(servers: &[&str], dir: &Dir) -> Self {
         let pair = Pair::default();
         let (signals, seen) = mpsc::channel(8);
         let files = Files { paths: vec!["/dev/null".into(), "/none/such".into()] };
-        let agent = Builder::new("gpu-1")
-            .server(&world.url)
+        let agent = Builder::new("gpu-1");
+        let agent = servers.iter().fold(agent, |agent, server| agent.server(*server));
+        let agent = agent
             .token(Token::Value(TOKEN.to_owned()))
             .data_dir(dir.path())
             .label("rack", "r7")
@@ -203,4 +208,46 @@ async fn a_terminated_agent_says_so_and_ends() {
     assert_eq!(agent.task.join_next().await.unwrap().unwrap(), Exit::Terminated);
     assert_eq!(world.ended(id).await.0, Outcome::Completed);
     assert_eq!(world.node().unwrap().status(), NodeStatus::Terminated);
+}
+
+#[tokio::test]
+async fn where_the_path_does_no_streams_everything_goes_by_calls() {
+    let (world, dir) = (World::new().await, Dir::new());
+    let between = Between::new(&world, Mode::Old).await;
+    let agent = Running::start_at(&[&between.url], &dir);
+    let node = world.node_until("checks", |node| node.checks.contains_key("nvml")).await;
+    assert_eq!(node.gpus.len(), 2);
+    assert!(!world.control.nodes.board.live("gpu-1").attached);
+    agent.signals.send(vec![xid(79)]).await.unwrap();
+    world.node_until("the finding", |node| !node.findings.is_empty()).await;
+    let id = world.issue(CommandKind::Cordon, &[]).await;
+    assert_eq!(world.ended(id).await.0, Outcome::Completed);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_answers_rubbish_is_tried_again_until_it_does_not() {
+    let (world, dir) = (World::new().await, Dir::new());
+    let between = Between::new(&world, Mode::Rubbish).await;
+    let agent = Running::start_at(&[&between.url], &dir);
+    agent.signals.send(vec![xid(79)]).await.unwrap();
+    let kept =
+        || std::fs::metadata(dir.path().join("spool")).is_ok_and(|f| 0 < f.len()).then_some(());
+    await_until("the spool", kept).await;
+    assert!(world.node().is_none());
+    *between.mode.lock().unwrap() = Mode::Open;
+    world.node_until("the finding", |node| !node.findings.is_empty()).await;
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn of_several_addresses_the_good_one_is_found_and_kept() {
+    let (world, dir) = (World::new().await, Dir::new());
+    let dead = "http://127.0.0.1:1";
+    let agent = Running::start_at(&[dead, &world.url], &dir);
+    world.node_until("registration", |_| true).await;
+    let good = || std::fs::read_to_string(dir.path().join("server")).ok();
+    let good = await_until("the good address", good).await;
+    assert_eq!(good.trim_end_matches('/'), world.url);
+    agent.stop().await;
 }

@@ -11,5 +11,5 @@ mod process;
 
 #[cfg(test)]
 #[path = "../../examples/custom_diagnostic.rs"]
-#[expect(dead_code, reason = "an example has a `main` of its own")]
+#[expect(dead_code, unreachable_pub, reason = "an example is a program of its own")]
 mod custom_diagnostic;
