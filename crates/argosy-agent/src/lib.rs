@@ -22,6 +22,7 @@ pub mod command;
 pub mod config;
 pub mod diagnose;
 pub mod driver;
+pub mod inject;
 pub mod link;
 pub mod metrics;
 
