@@ -6,8 +6,10 @@ pub mod inject;
 pub mod probe;
 pub mod run;
 pub mod scan;
+mod table;
 pub mod watch;
 
+use clap::ValueEnum;
 use std::process::ExitCode;
 
 /// The agent of a GPU machine: says how it is, and does what the control plane asks.
@@ -24,8 +26,12 @@ pub struct Cli {
 pub enum Command {
     /// Runs the agent until it is told to stop.
     Run(Box<run::Args>),
+    Scan(scan::Args),
+    Watch(watch::Args),
     /// Tests the GPUs of this machine.
     Diagnose(diagnose::Args),
+    Doctor(doctor::Args),
+    Inject(inject::Args),
     /// Asks the driver; started by the agent, not by people.
     #[command(hide = true)]
     Probe(probe::Args),
@@ -39,8 +45,25 @@ impl Cli {
     pub async fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Run(args) => run::run(*args).await,
+            Command::Scan(args) => scan::run(args).await,
+            Command::Watch(args) => watch::run(args).await,
             Command::Diagnose(args) => diagnose::run(args).await,
+            Command::Doctor(args) => doctor::run(args).await,
+            Command::Inject(args) => inject::run(args),
             Command::Probe(args) => Ok(probe::run(args)),
         }
     }
+}
+
+/// Where the agent keeps what must survive its restart, unless it is told otherwise.
+pub(crate) const DATA_DIR: &str = "/var/lib/argosy-agent";
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
 }
