@@ -2,6 +2,7 @@
 
 pub mod diagnose;
 pub mod doctor;
+pub mod gpus;
 pub mod inject;
 pub mod probe;
 pub mod run;

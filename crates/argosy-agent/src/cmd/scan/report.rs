@@ -5,12 +5,11 @@ use crate::check::{CheckOutcome, Word};
 use crate::gpu::{GpuError, GpuIdentity, Inventory, Reading, Sweep};
 use crate::host::{HostError, HostSample};
 use crate::log::{Line, Problem, Source};
-use crate::signal::{GpuRef, Signal, SignalKind};
+use crate::signal::{Signal, SignalKind};
 use crate::watch::gpu::{Expected, GpuWatch, Memory};
 use crate::watch::host::HostWatch;
 use crate::watch::log::LogWatch;
 use argosy_core::health::Severity;
-use argosy_core::pci::PciAddress;
 use argosy_core::recovery::RecoveryAction;
 use argosy_core::xid::{Catalogue, Class, Row};
 use jiff::Timestamp;
@@ -255,12 +254,7 @@ fn watch_host(
     signals: &mut Signals,
 ) {
     let mut watch = HostWatch::default();
-    for gpu in &inventory.gpus {
-        if let Some(address) = PciAddress::parse(&gpu.pci_bus_id) {
-            let serial = gpu.serial.clone().unwrap_or_default();
-            watch.learn(address, GpuRef { index: gpu.index, uuid: gpu.uuid.clone(), serial });
-        }
-    }
+    watch.learn(inventory);
     let check = match &looked.host {
         Ok(sample) => {
             let (check, seen) = watch.on(sample);
