@@ -129,7 +129,7 @@ impl Link {
             return Err(LinkError::NoServer);
         }
         let good = std::fs::read_to_string(data_dir.join(GOOD_FILE)).unwrap_or_default();
-        let first = servers.iter().position(|uri| uri.to_string() == good.trim()).unwrap_or(0);
+        let first = servers.iter().position(|uri| *uri == *good.trim()).unwrap_or(0);
         let shared = Shared {
             servers,
             token,
@@ -167,13 +167,13 @@ impl Link {
             Err(_) => return Loss::Streamless("the stream could not be opened in time".to_owned()),
         };
         let (mut send, mut receive) = stream.into_split();
-        let hello = AttachRequest { message: Some(Said::from(hello)), ..Default::default() };
+        let hello = AttachRequest { message: Some(Said::from(hello)) };
         if let Err(error) = send.send(hello).await {
             return self.ended(&error, false);
         }
         let sending = async {
             while let Some(said) = saying.recv().await {
-                let said = AttachRequest { message: Some(said), ..Default::default() };
+                let said = AttachRequest { message: Some(said) };
                 if send.send(said).await.is_err() {
                     break;
                 }
@@ -231,7 +231,7 @@ impl Link {
             Err(loss) => return Called::Lost(loss),
         };
         let node_id = self.shared.node_id.clone();
-        let request = PollCommandsRequest { node_id, ..Default::default() };
+        let request = PollCommandsRequest { node_id };
         let polled = async {
             let polled = client.poll_commands(request).await?.into_owned();
             Ok((polled.commands.into_iter().map(Told::from).collect(), false))
@@ -257,7 +257,6 @@ impl Link {
                 let request = HeartbeatRequest {
                     heartbeat: Some(*heartbeat).into(),
                     config_revision: self.shared.config_revision.load(Ordering::Relaxed),
-                    ..Default::default()
                 };
                 let answer = client.heartbeat(request).await?.into_owned();
                 let mut told = Vec::new();
@@ -272,16 +271,11 @@ impl Link {
                 Ok((told, answer.commands_waiting))
             }
             Said::Health(report) => {
-                let request = ReportHealthRequest {
-                    node_id,
-                    report: Some(*report).into(),
-                    ..Default::default()
-                };
+                let request = ReportHealthRequest { node_id, report: Some(*report).into() };
                 Ok((vec![Told::from(client.report_health(request).await?.into_owned())], false))
             }
             Said::Ack(ack) => {
-                let request =
-                    AckCommandRequest { node_id, ack: Some(*ack).into(), ..Default::default() };
+                let request = AckCommandRequest { node_id, ack: Some(*ack).into() };
                 Ok((vec![Told::from(client.ack_command(request).await?.into_owned())], false))
             }
             Said::Hello(_) | Said::Heartbeats(_) => Ok((Vec::new(), false)),
@@ -303,31 +297,29 @@ impl Link {
             Ok(Err(error)) => error,
             Err(_) => ConnectError::deadline_exceeded("no answer in time"),
         };
-        match error.code {
-            ErrorCode::Unavailable | ErrorCode::DeadlineExceeded | ErrorCode::Canceled => {
-                self.next_server();
-                let failures = self.shared.failures.fetch_add(1, Ordering::Relaxed) + 1;
-                let why = sentence(&error);
-                Called::Lost(if failures < FAILURES_MAX {
-                    Loss::Ended(why)
-                } else {
-                    self.shared.failures.store(0, Ordering::Relaxed);
-                    Loss::Unreachable(why)
-                })
+        let on_the_way = [ErrorCode::Unavailable, ErrorCode::DeadlineExceeded, ErrorCode::Canceled];
+        if on_the_way.contains(&error.code) {
+            self.next_server();
+            let failures = self.shared.failures.fetch_add(1, Ordering::Relaxed) + 1;
+            let why = sentence(&error);
+            if failures < FAILURES_MAX {
+                return Called::Lost(Loss::Ended(why));
             }
-            ErrorCode::Unauthenticated => Called::Lost(Loss::Refused(sentence(&error))),
-            _ => {
-                let (health_sequence, command_id) = about;
-                let told = Error {
-                    code: error.code.as_str().to_owned(),
-                    message: error.message.unwrap_or_default(),
-                    health_sequence,
-                    command_id,
-                    ..Error::default()
-                };
-                Called::Told(vec![Told::from(told)], false)
-            }
+            self.shared.failures.store(0, Ordering::Relaxed);
+            return Called::Lost(Loss::Unreachable(why));
         }
+        if error.code == ErrorCode::Unauthenticated {
+            return Called::Lost(Loss::Refused(sentence(&error)));
+        }
+        let (health_sequence, command_id) = about;
+        let told = Error {
+            code: error.code.as_str().to_owned(),
+            message: error.message.unwrap_or_default(),
+            health_sequence,
+            command_id,
+            ..Error::default()
+        };
+        Called::Told(vec![Told::from(told)], false)
     }
 
     /// A connection to the first server that can be reached.
@@ -406,10 +398,13 @@ impl Link {
         if !heard {
             self.next_server();
         }
-        match error.code {
-            ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => Loss::Refused(why),
-            ErrorCode::Unimplemented | ErrorCode::NotFound if !heard => Loss::Streamless(why),
-            _ => Loss::Ended(why),
+        let code = error.code;
+        if [ErrorCode::Unauthenticated, ErrorCode::PermissionDenied].contains(&code) {
+            Loss::Refused(why)
+        } else if !heard && [ErrorCode::Unimplemented, ErrorCode::NotFound].contains(&code) {
+            Loss::Streamless(why)
+        } else {
+            Loss::Ended(why)
         }
     }
 

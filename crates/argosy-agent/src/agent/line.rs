@@ -100,7 +100,6 @@ impl Agent {
             agent_version: self.who.agent_version.clone(),
             config_revision: self.config.revision,
             health_sequence: self.outbox.sequence(),
-            ..Hello::default()
         })));
     }
 

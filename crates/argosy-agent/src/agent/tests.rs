@@ -198,7 +198,7 @@ fn drain(id: &str, deadline: i64) -> Command {
 }
 
 fn heard(id: &str, state: CommandState) -> AckCommandResponse {
-    AckCommandResponse { command_id: id.to_owned(), state: state.into(), ..Default::default() }
+    AckCommandResponse { command_id: id.to_owned(), state: state.into() }
 }
 
 fn noted(id: &str) -> Event {
@@ -597,9 +597,9 @@ fn f2_a_drain_goes_on_after_a_restart_with_its_first_deadline() {
         let entry = begun(drain("d1", 500), boot_id);
         let spooled = Spooled::default();
         let effects = desk.raw(Event::Started { spooled, journal: vec![entry] });
-        let begins = effects.iter().find_map(|effect| match effect {
-            Effect::Begin(order) => Some(order.deadline),
-            _ => None,
+        let begins = effects.iter().find_map(|effect| {
+            let Effect::Begin(order) = effect else { return None };
+            Some(order.deadline)
         });
         assert_eq!(begins, Some(Some(at(500))), "{effects:?}");
         desk.on(welcome(0));

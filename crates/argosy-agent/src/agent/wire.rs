@@ -34,7 +34,6 @@ pub(super) fn report(report: &Report) -> HealthReport {
         sequence: report.sequence,
         results: report.outcomes.iter().map(|o| result(o, report.checked_at)).collect(),
         events: report.signals.iter().map(event).collect(),
-        ..HealthReport::default()
     }
 }
 
@@ -52,7 +51,6 @@ fn result(outcome: &CheckOutcome, at: Timestamp) -> CheckResult {
         message: outcome.message.clone(),
         time: Some(time(at)).into(),
         details: outcome.details.clone().into_iter().chain(reason).collect(),
-        ..CheckResult::default()
     }
 }
 
@@ -91,7 +89,6 @@ fn event(signal: &Signal) -> HealthEvent {
         count: signal.count,
         first: Some(time(signal.first)).into(),
         last: Some(time(signal.last)).into(),
-        ..HealthEvent::default()
     }
 }
 
@@ -138,7 +135,6 @@ pub fn ack(command: &str, end: &End) -> CommandAck {
         message: end.message.clone(),
         progress_percent: if end.completed { 100 } else { 0 },
         result_json: end.result_json.clone(),
-        ..CommandAck::default()
     }
 }
 

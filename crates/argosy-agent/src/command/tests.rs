@@ -4,7 +4,10 @@ use crate::gpu::{GpuError, Process, Reading, Sweep};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-fn order(kind: Kind, parameters: &[(&str, &str)]) -> Order {
+/// Parameters, as they are written.
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+fn order(kind: Kind, parameters: Pairs<'_>) -> Order {
     let parameters = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Order {
         id: "c1".to_owned(),
@@ -20,7 +23,7 @@ fn order(kind: Kind, parameters: &[(&str, &str)]) -> Order {
 fn parameters_are_understood_by_their_type() {
     use Kind::{Cordon, Drain, RunDiagnostic, Terminate};
     let minute = Duration::from_secs(60);
-    let rows: &[(Kind, &[(&str, &str)], Action)] = &[
+    let rows: &[(Kind, Pairs<'_>, Action)] = &[
         (Cordon, &[], Action::Cordon),
         (Drain, &[("timeout", "300"), ("force", "true")], Action::Drain { force: true }),
         (Drain, &[], Action::Drain { force: false }),
@@ -45,7 +48,7 @@ fn parameters_are_understood_by_their_type() {
 fn k15_silly_parameters_are_refused_with_a_sentence() {
     use Kind::{Cordon, Drain, RunDiagnostic, Terminate, Unknown};
     let long = "x".repeat(10_000);
-    let rows: &[(Kind, &[(&str, &str)], &str)] = &[
+    let rows: &[(Kind, Pairs<'_>, &str)] = &[
         (RunDiagnostic, &[("test", "; rm -rf /")], "not `; rm -rf /`"),
         (RunDiagnostic, &[("test", "$(reboot)")], "must be one of quick, memory"),
         (RunDiagnostic, &[("test", "")], "must be one of"),

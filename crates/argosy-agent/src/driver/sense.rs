@@ -90,7 +90,6 @@ pub(crate) fn gpu_metrics(gpu: &crate::gpu::Reading) -> GpuMetrics {
         power_watts: watts.round() as u32,
         utilization_percent: gpu.utilization_percent.unwrap_or_default().min(100) as f32,
         memory_used_bytes: gpu.memory_used_bytes.unwrap_or_default(),
-        ..GpuMetrics::default()
     }
 }
 
@@ -301,7 +300,6 @@ fn wire_gpus(inventory: &Inventory) -> Vec<node::Gpu> {
         memory_total_bytes: gpu.memory_total_bytes.unwrap_or_default(),
         driver_version: driver.clone(),
         cuda_version: cuda.clone(),
-        ..node::Gpu::default()
     };
     inventory.gpus.iter().map(gpu).collect()
 }
