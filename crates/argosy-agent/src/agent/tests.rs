@@ -7,6 +7,8 @@ use argosy_api::rpc::node::{
     RegisterNodeResponse, ReportHealthResponse, Welcome,
 };
 use buffa::EnumValue;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// An agent and the time, driven by hand. What it does is written as one word per effect.
 struct Desk {
@@ -733,4 +735,82 @@ fn an_agent_is_small_enough_to_simulate_a_million_of() {
     assert!(size_of::<Effect>() <= 64, "{} bytes", size_of::<Effect>());
     let order = wire::order(command("c", CommandType::COMMAND_TYPE_CORDON));
     assert_eq!(order.kind, Kind::Cordon);
+}
+
+/// One of everything that can happen, by number: `about` picks what it is about.
+fn anything(kind: u8, about: u8, now: Timestamp) -> Event {
+    let id = format!("c{}", about % 4);
+    let sequence = u64::from(about % 8);
+    let second = now.duration_since(at(0)).as_secs();
+    match kind % 19 {
+        0 => Event::Woke,
+        1 => described(usize::from(about % 3)),
+        2 => Event::Sampled(Box::default()),
+        3 => checked(),
+        4 => Event::Seen(vec![xid(about.into(), second)]),
+        5 => welcome(sequence),
+        6 => registered(),
+        7 => Event::Told(taken(sequence)),
+        8 => {
+            let types = [1, 2, 3, 4, 5, 99];
+            let number = types[usize::from(about) % types.len()];
+            let r#type = EnumValue::from(number);
+            // Whatever is told of one id is the same command, or it would not be one.
+            let command = Command { id: format!("{id}-{number}"), r#type, ..Command::default() };
+            let deadline = Some(wire::time(later(now, SignedDuration::from_secs(about.into()))));
+            Event::Told(Told::from(Command { deadline: deadline.into(), ..command }))
+        }
+        9 => {
+            let state = CommandState::COMMAND_STATE_CANCELLED;
+            Event::Told(Told::from(heard(&format!("{id}-{}", about % 6), state)))
+        }
+        10 => Event::Told(Told::from(complaint("not_found"))),
+        11 => Event::Told(Told::from(Error { health_sequence: sequence, ..complaint("internal") })),
+        12 => Event::Told(Told::from(config(about.into(), about.into()))),
+        13 => Event::Lost(Loss::Unreachable(String::new())),
+        14 => Event::Lost(Loss::Streamless(String::new())),
+        15 => Event::Lost(Loss::Ended(String::new())),
+        16 => noted(&format!("{id}-{}", about % 6)),
+        17 => ended(&format!("{id}-{}", about % 6), End::completed(now, "done")),
+        _ => Event::CommandsWait,
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_no_command_is_begun_twice_and_heartbeats_come_back(
+        happenings in prop::collection::vec((any::<u8>(), any::<u8>(), -500_i64..5000), 0..300),
+    ) {
+        let mut desk = Desk::new();
+        let mut begun = BTreeSet::new();
+        desk.on(started());
+        for (kind, about, jump_s) in happenings {
+            // Clocks go forward mostly, and sometimes back.
+            let jump_s = if jump_s % 7 == 0 { jump_s } else { jump_s.abs() % 30 };
+            desk.now = later(desk.now, SignedDuration::from_secs(jump_s));
+            let now = desk.now;
+            for effect in desk.raw(anything(kind, about, now)) {
+                match effect {
+                    Effect::Begin(order) => prop_assert!(begun.insert(order.id.clone())),
+                    Effect::Attach(_) | Effect::Detach | Effect::Say(_) | Effect::Poll
+                    | Effect::Check(_) | Effect::Keep(_) | Effect::KeepReport(_)
+                    | Effect::Forget(_) | Effect::Note(_) | Effect::Cancel(_) | Effect::Exit(_)
+                    | Effect::Wake(_) | Effect::Notice(_) => {}
+                }
+            }
+            prop_assert!(desk.wake.is_some());
+            prop_assert!(desk.agent.outbox.waiting.len() <= outbox::WAITING_MAX);
+        }
+        // Somebody answers again: it is heard of within the longest wait there is.
+        let mut beats = 0;
+        for _ in 0..400 {
+            desk.now = desk.now.max(desk.wake.unwrap());
+            let words = desk.on(Event::Woke);
+            beats += words.iter().filter(|word| word.starts_with("beat")).count();
+            if words.iter().any(|word| word.starts_with("attach")) {
+                desk.on(welcome(u64::MAX / 4));
+            }
+        }
+        prop_assert!(0 < beats);
+    }
 }

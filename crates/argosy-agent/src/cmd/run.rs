@@ -154,8 +154,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn gpu(config: &Config) -> anyhow::Result<Box<dyn Gpu>> {
     match config.gpu.as_deref().unwrap_or("auto") {
         "none" => Ok(Box::new(NoGpus)),
-        // Joined with `gpu::child::Child` and `gpu::fake::Fake`.
-        "auto" => Ok(Box::new(NoGpus)),
+        // The place of `gpu::child::Child` and `gpu::fake`. Until then: no GPUs because nobody asked
+        // would look like a machine without any.
+        "auto" => bail!("this build cannot ask for GPUs; say --gpu none"),
         other => bail!("--gpu {other} is not known: it is `auto`, `none` or like `fake:8xH100`"),
     }
 }
