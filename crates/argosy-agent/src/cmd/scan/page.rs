@@ -20,8 +20,10 @@ pub(super) fn page(report: &Report, screen: &Screen) -> String {
     out.push_str(&more(report.reasons.len()));
     out.push('\n');
     out.push_str(&gpus(report, screen));
-    if let Some(host) = &report.host {
-        out.push_str(&screen.paragraph("host    ", &host_line(host)));
+    let host = report.host.as_ref().map(host_line).filter(|line| !line.is_empty());
+    if let Some(host) = host {
+        out.push('\n');
+        out.push_str(&screen.paragraph("host    ", &host));
     }
     out.push_str(&others(report, screen));
     if !report.unseen.is_empty() {
@@ -88,7 +90,6 @@ fn gpus(report: &Report, screen: &Screen) -> String {
     let (inventory, sweep) = whole(&report.gpus, report);
     let mut out = format!("{}\n", cut(screen, &totals(&inventory, &sweep)));
     out.push_str(&grid(&inventory, &sweep, false).render(screen));
-    out.push('\n');
     out
 }
 
@@ -150,8 +151,8 @@ fn others(report: &Report, screen: &Screen) -> String {
     if others.is_empty() {
         return String::new();
     }
-    let mut out =
-        "\nAlso seen since the start of this machine, and harmless by itself:\n".to_owned();
+    let title = "Also seen since this boot, and harmless by itself:";
+    let mut out = format!("\n{}", screen.paragraph("", title));
     for SignalFound { signal, explained } in others.iter().take(SHOWN_MAX) {
         let place = signal.gpu.as_ref().map(|gpu| format!("GPU {}: ", gpu.index));
         let name = explained.as_ref().map(|row| format!(" ({}, {})", model(&row.name), row.class));
