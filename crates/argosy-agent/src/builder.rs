@@ -14,7 +14,7 @@ use crate::clock::{Clock, System};
 use crate::command::hook::Hook;
 use crate::command::{Handler, Kind};
 use crate::driver::{
-    self, Collector, GpusOnly, Handlers, NoGpus, Parts, RunError, Watcher, Without,
+    self, Collector, GpusOnly, Handlers, MakeHandler, NoGpus, Parts, RunError, Watcher, Without,
 };
 use crate::gpu::Gpu;
 use crate::link::{Link, LinkError, Token};
@@ -151,6 +151,12 @@ impl Builder {
     /// Somebody who runs one diagnostic, by its name on the wire: `quick`, `memory`, `all`, …
     pub fn diagnostic(mut self, test: impl Into<String>, handler: Arc<dyn Handler>) -> Self {
         self.handlers.diagnostics.insert(test.into(), handler);
+        self
+    }
+
+    /// Somebody who runs all diagnostics that have nobody of their own, and asks the agent's GPUs for it.
+    pub fn diagnostics(mut self, make: MakeHandler) -> Self {
+        self.handlers.make_diagnostics = Some(make);
         self
     }
 

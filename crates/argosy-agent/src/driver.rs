@@ -10,12 +10,13 @@ mod sense;
 mod work;
 
 pub use own::{STARTS_MAX, unstable};
-pub use sense::{Collector, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
-pub use work::Handlers;
+pub use sense::{Collector, Found, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
+pub use work::{Handlers, MakeHandler};
 
 use crate::agent::{Agent, Effect, Event, Exit, Identity, Loss, Notice};
 use crate::check::CheckOutcome;
 use crate::clock::Clock;
+use crate::command::Kind;
 use crate::gpu::Gpu;
 use crate::link::{Called, Link};
 use crate::signal::Signal;
@@ -162,6 +163,10 @@ impl Driver {
         sense::start_samples(collector, desk.clone(), beaten.clone(), sender.clone(), &mut tasks);
         let (answering, answers) = mpsc::channel(CALLS_MAX);
         let calls = start_calls(link.clone(), answering, &mut tasks);
+        let mut handlers = handlers;
+        if let Some(make) = handlers.make_diagnostics.take() {
+            handlers.by_kind.entry(Kind::RunDiagnostic).or_insert_with(|| make(desk.clone()));
+        }
         let worker = Worker::new(handlers, desk, data_dir, clock.clone(), sender);
         let mut agent = Agent::new(Arc::new(who));
         let effects = disk::begin(&mut agent, found, now);

@@ -26,12 +26,8 @@ const ASKS_MAX: usize = 8;
 #[async_trait]
 pub trait Watcher: Send {
     /// The outcomes of the checks of these names (all if there are none), and what happened since the
-    /// last round. `inventory` is `None` while it could not be read.
-    async fn check(
-        &mut self,
-        names: &[String],
-        seen: Round<'_>,
-    ) -> (Vec<CheckOutcome>, Vec<Signal>);
+    /// last round.
+    async fn check(&mut self, names: &[String], seen: Round<'_>) -> Found;
 }
 
 /// What a round has to go by.
@@ -45,14 +41,25 @@ pub struct Round<'a> {
     pub now: jiff::Timestamp,
 }
 
+/// What a round found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The word of each check.
+    pub outcomes: Vec<CheckOutcome>,
+    /// What happened since the last round.
+    pub signals: Vec<Signal>,
+    /// The machine is not what the inventory says: it is taken anew, and told. No fault.
+    pub inventory_changed: bool,
+}
+
 /// Nobody watches: what an embedded agent has if it is given no watcher.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Without;
 
 #[async_trait]
 impl Watcher for Without {
-    async fn check(&mut self, _: &[String], _: Round<'_>) -> (Vec<CheckOutcome>, Vec<Signal>) {
-        (Vec::new(), Vec::new())
+    async fn check(&mut self, _: &[String], _: Round<'_>) -> Found {
+        Found::default()
     }
 }
 
@@ -167,6 +174,17 @@ impl GpuDesk {
     }
 }
 
+#[async_trait]
+impl Gpu for GpuDesk {
+    async fn inventory(&mut self) -> Result<Inventory, GpuError> {
+        GpuDesk::inventory(self).await
+    }
+
+    async fn sweep(&mut self) -> Result<Sweep, GpuError> {
+        GpuDesk::sweep(self).await
+    }
+}
+
 /// A panic of whoever asks the GPUs is an error like others (N4).
 async fn guarded<T>(
     call: &str,
@@ -241,6 +259,17 @@ impl Rounds {
         _ = events.send(event).await;
     }
 
+    async fn take_inventory(
+        &mut self,
+        inventory: &mut Option<Inventory>,
+        events: &mpsc::Sender<Event>,
+    ) {
+        if let Ok(new) = self.desk.inventory().await {
+            self.describe(Some(&new), events).await;
+            *inventory = Some(new);
+        }
+    }
+
     async fn round(
         &mut self,
         names: &[String],
@@ -248,33 +277,32 @@ impl Rounds {
         events: &mpsc::Sender<Event>,
     ) -> (Vec<CheckOutcome>, Vec<Signal>) {
         let sweep = self.desk.sweep().await;
-        if let Ok(sweep) = &sweep
-            && is_other(inventory.as_ref(), sweep)
-            && let Ok(new) = self.desk.inventory().await
-        {
-            self.describe(Some(&new), events).await;
-            *inventory = Some(new);
+        let taken_anew = sweep.as_ref().is_ok_and(|sweep| is_other(inventory.as_ref(), sweep));
+        if taken_anew {
+            self.take_inventory(inventory, events).await;
         }
         let now = self.clock.now();
         let seen = Round { inventory: inventory.as_ref(), sweep: &sweep, now };
         let checking = AssertUnwindSafe(self.watcher.check(names, seen)).catch_unwind();
-        let (mut outcomes, mut signals) = match tokio::time::timeout(ROUND_MAX, checking).await {
-            Ok(Ok(checked)) => checked,
-            Ok(Err(_panic)) => {
-                (vec![failed("CheckCrashed", "a check of the agent crashed")], Vec::new())
-            }
-            Err(_) => (vec![failed("CheckHung", "a check of the agent did not end")], Vec::new()),
+        let failed = |reason: &str, message: &str| {
+            let outcome = CheckOutcome::fault("agent", Word::Degraded, reason, message);
+            Found { outcomes: vec![outcome], ..Found::default() }
         };
+        let found = match tokio::time::timeout(ROUND_MAX, checking).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_panic)) => failed("CheckCrashed", "a check of the agent crashed"),
+            Err(_) => failed("CheckHung", "a check of the agent did not end"),
+        };
+        let Found { mut outcomes, mut signals, inventory_changed } = found;
+        if inventory_changed && !taken_anew {
+            self.take_inventory(inventory, events).await;
+        }
         if !outcomes.iter().any(|outcome| outcome.check == "agent") {
             outcomes.extend(self.own.outcome(names, now));
         }
         signals.extend(self.own.signal(now));
         (wanted(outcomes, names), signals)
     }
-}
-
-fn failed(reason: &str, message: &str) -> CheckOutcome {
-    CheckOutcome::fault("agent", Word::Degraded, reason, message)
 }
 
 /// Whether a sweep shows other GPUs than the inventory: one was added, or is there that was not.

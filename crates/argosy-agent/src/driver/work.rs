@@ -29,15 +29,20 @@ const FORCE_GRACE: Duration = Duration::from_secs(10);
 const DRAIN_DEFAULT: Duration = Duration::from_secs(300);
 
 /// Who does commands: ours, and those of an embedder before ours.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Handlers {
     /// By kind of command.
     pub by_kind: BTreeMap<Kind, Arc<dyn Handler>>,
     /// By name of diagnostic.
     pub diagnostics: BTreeMap<String, Arc<dyn Handler>>,
+    /// Makes the one for diagnostics, which asks the agent's own GPUs.
+    pub make_diagnostics: Option<MakeHandler>,
     /// A program that is told when the duty changes.
     pub hook: Option<Hook>,
 }
+
+/// Makes a handler that asks the agent's own GPUs.
+pub type MakeHandler = Box<dyn FnOnce(GpuDesk) -> Arc<dyn Handler> + Send + Sync>;
 
 pub(super) struct Worker {
     shared: Arc<Shared>,

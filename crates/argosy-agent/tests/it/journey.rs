@@ -6,7 +6,8 @@ use argosy_agent::Builder;
 use argosy_agent::agent::Exit;
 use argosy_agent::check::CheckOutcome;
 use argosy_agent::command::duty::{self, DutyState};
-use argosy_agent::driver::{Round, Watcher};
+use argosy_agent::command::{Failure, Handler, Order, Outcome as CommandOutcome, Progress};
+use argosy_agent::driver::{Found, GpuDesk, Round, Watcher};
 use argosy_agent::gpu::{Gpu, GpuError, GpuIdentity, Inventory, Process, Reading, Sweep};
 use argosy_agent::link::Token;
 use argosy_agent::signal::{Signal, SignalKind};
@@ -58,9 +59,21 @@ struct Counts;
 
 #[async_trait]
 impl Watcher for Counts {
-    async fn check(&mut self, _: &[String], seen: Round<'_>) -> (Vec<CheckOutcome>, Vec<Signal>) {
+    async fn check(&mut self, _: &[String], seen: Round<'_>) -> Found {
         let count = seen.sweep.as_ref().map(|sweep| sweep.count).unwrap_or_default();
-        (vec![CheckOutcome::healthy("nvml", format!("{count} GPUs"))], Vec::new())
+        let outcomes = vec![CheckOutcome::healthy("nvml", format!("{count} GPUs"))];
+        Found { outcomes, ..Found::default() }
+    }
+}
+
+/// Counts the GPUs that the agent has.
+struct AsksGpus(GpuDesk);
+
+#[async_trait]
+impl Handler for AsksGpus {
+    async fn handle(&self, _: &Order, _: &Progress) -> Result<CommandOutcome, Failure> {
+        let sweep = self.0.sweep().await.map_err(|error| Failure(error.to_string()))?;
+        Ok(CommandOutcome::new(format!("{} GPUs", sweep.count)))
     }
 }
 
@@ -90,6 +103,7 @@ impl Running {
             .gpu(Box::new(pair.clone()))
             .watcher(Box::new(Counts))
             .signals(seen)
+            .diagnostics(Box::new(|desk| Arc::new(AsksGpus(desk))))
             .diagnostic("quick", Arc::new(files));
         let (stop, stopped) = oneshot::channel();
         let mut task = JoinSet::new();
@@ -175,7 +189,7 @@ async fn a_node_is_cordoned_drained_and_taken_back() {
 }
 
 #[tokio::test]
-async fn a_diagnostic_of_an_embedder_is_run_and_one_that_is_not_there_is_refused() {
+async fn a_diagnostic_of_an_embedder_is_run_and_others_ask_the_agents_gpus() {
     let (world, dir) = (World::new().await, Dir::new());
     let agent = Running::start(&world, &dir);
     world.node_until("registration", |_| true).await;
@@ -183,6 +197,9 @@ async fn a_diagnostic_of_an_embedder_is_run_and_one_that_is_not_there_is_refused
     let (outcome, message, result) = world.ended(id).await;
     assert_eq!((outcome, message.as_str()), (Outcome::Completed, "files are missing"));
     assert_eq!(result, serde_json::json!({"passed": false, "missing": ["/none/such"]}));
+    let id = world.issue(CommandKind::RunDiagnostic, &[("test", "memory")]).await;
+    let (outcome, message, _) = world.ended(id).await;
+    assert_eq!((outcome, message.as_str()), (Outcome::Completed, "2 GPUs"));
     agent.stop().await;
 }
 
