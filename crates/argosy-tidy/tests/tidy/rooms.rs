@@ -38,6 +38,11 @@ const BANNED: &[(&str, &[&str], &str)] = &[
         &["argosy_core"],
         "a change of the rules must not change the wire by accident",
     ),
+    (
+        "crates/argosy-agent/src/agent",
+        &["async", "await", "tokio", "tracing", "rand", "std::fs", "std::net", "Instant"],
+        "the simulator runs the same code: an agent decides, its driver waits, reads and writes",
+    ),
     ("crates/argosy-store/src/engine.rs", ENGINE_WORDS, ENGINE_REASON),
     ("crates/argosy-store/src/memory.rs", ENGINE_WORDS, ENGINE_REASON),
     ("crates/argosy-store/src/embedded", ENGINE_WORDS, ENGINE_REASON),
