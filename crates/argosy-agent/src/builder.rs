@@ -18,6 +18,7 @@ use crate::driver::{
 };
 use crate::gpu::Gpu;
 use crate::link::{Link, LinkError, Token};
+use crate::metrics::Figures;
 use crate::signal::Signal;
 use argosy_api::rpc::node::RegisterNodeRequest;
 use std::future::Future;
@@ -41,6 +42,7 @@ pub struct Builder {
     signals: Option<mpsc::Receiver<Vec<Signal>>>,
     collector: Box<dyn Collector>,
     handlers: Handlers,
+    figures: Arc<Figures>,
     clock: Arc<dyn Clock>,
 }
 
@@ -72,6 +74,7 @@ impl Builder {
             signals: None,
             collector: Box::new(GpusOnly),
             handlers: Handlers::default(),
+            figures: Arc::default(),
             clock: Arc::new(System),
         }
     }
@@ -166,6 +169,12 @@ impl Builder {
         self
     }
 
+    /// Where it is counted what is done.
+    pub fn figures(mut self, figures: Arc<Figures>) -> Self {
+        self.figures = figures;
+        self
+    }
+
     /// What time it is.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -198,6 +207,7 @@ impl Builder {
             signals,
             collector: self.collector,
             handlers: self.handlers,
+            figures: self.figures,
             clock: self.clock,
         };
         Ok(driver::run(parts, stop).await?)

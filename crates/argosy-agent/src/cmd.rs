@@ -27,11 +27,15 @@ pub struct Cli {
 pub enum Command {
     /// Runs the agent until it is told to stop.
     Run(Box<run::Args>),
+    /// Says how this machine is, without any server.
     Scan(scan::Args),
+    /// Shows the GPUs of this machine, live.
     Watch(watch::Args),
     /// Tests the GPUs of this machine.
     Diagnose(diagnose::Args),
+    /// Says what can be seen here, what cannot, and why.
     Doctor(doctor::Args),
+    /// Makes a running agent believe that something happened.
     Inject(inject::Args),
     /// Asks the driver; started by the agent, not by people.
     #[command(hide = true)]
@@ -55,9 +59,6 @@ impl Cli {
         }
     }
 }
-
-/// Where the agent keeps what must survive its restart, unless it is told otherwise.
-pub(crate) const DATA_DIR: &str = "/var/lib/argosy-agent";
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ pub mod duty;
 pub mod hook;
 mod parameters;
 
-pub use parameters::{Action, BadParameter, Test, parse};
+pub use parameters::{Action, BadParameter, parse};
 
 use async_trait::async_trait;
 use jiff::Timestamp;

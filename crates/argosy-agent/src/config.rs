@@ -53,6 +53,13 @@ pub struct Config {
     pub hook_seconds: Option<u64>,
     /// Whether TERMINATE switches the machine off, too.
     pub power_off: bool,
+    /// How many GPUs must be there; as many as were ever seen if it is left out.
+    pub expected_gpus: Option<u32>,
+    /// Where the kernel's lines are read: `kmsg`, `journald`, a file of syslog, or `program:` and a file
+    /// of one program; the first that can be read if it is left out.
+    pub logs: Vec<String>,
+    /// Whether faults may be injected into this agent through its data directory.
+    pub allow_inject: bool,
     /// Where to serve Prometheus metrics, like `127.0.0.1:9400`; nowhere if it is left out.
     pub metrics: Option<String>,
     /// Whether the log is JSON.
@@ -157,6 +164,12 @@ impl Config {
                     self.hook_seconds = Some(seconds);
                 }
                 "POWER_OFF" => self.power_off = boolean()?,
+                "EXPECTED_GPUS" => {
+                    let count = value.parse().map_err(|_| bad("must be a number of GPUs"))?;
+                    self.expected_gpus = Some(count);
+                }
+                "LOGS" => self.logs = list(&value),
+                "ALLOW_INJECT" => self.allow_inject = boolean()?,
                 "METRICS" => self.metrics = text,
                 "LOG_JSON" => self.log_json = boolean()?,
                 // Read by the command line, before there is a configuration.

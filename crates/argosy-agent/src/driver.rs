@@ -10,6 +10,7 @@ mod sense;
 mod work;
 
 pub use own::{STARTS_MAX, unstable};
+pub(crate) use sense::gpu_metrics;
 pub use sense::{Collector, Found, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
 pub use work::{Handlers, MakeHandler};
 
@@ -19,6 +20,7 @@ use crate::clock::Clock;
 use crate::command::Kind;
 use crate::gpu::Gpu;
 use crate::link::{Called, Link};
+use crate::metrics::Figures;
 use crate::signal::Signal;
 use crate::spool::Keep;
 use argosy_api::rpc::attach::{Said, Told};
@@ -67,6 +69,8 @@ pub struct Parts {
     pub collector: Box<dyn Collector>,
     /// Who does commands.
     pub handlers: Handlers,
+    /// Where it is counted what is done.
+    pub figures: Arc<Figures>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
 }
@@ -106,6 +110,7 @@ pub async fn run(parts: Parts, stop: impl Future<Output = ()>) -> Result<Exit, R
 struct Driver {
     agent: Agent,
     clock: Arc<dyn Clock>,
+    figures: Arc<Figures>,
     link: Link,
     disk: DiskThread,
     worker: Worker,
@@ -145,12 +150,13 @@ enum Call {
 impl Driver {
     fn start(parts: Parts) -> Result<Self, RunError> {
         let Parts { who, machine, data_dir, link, gpu, watcher, collector, handlers, .. } = parts;
-        let (signals, clock) = (parts.signals, parts.clock);
+        let (signals, clock, figures) = (parts.signals, parts.clock, parts.figures);
         let now = clock.now();
         let broken = |error| RunError::DataDir { path: data_dir.clone(), error };
         std::fs::create_dir_all(&data_dir).map_err(broken)?;
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        let (disk, found) = DiskThread::start(&data_dir, sender.clone()).map_err(broken)?;
+        let (disk, found) =
+            DiskThread::start(&data_dir, figures.clone(), sender.clone()).map_err(broken)?;
         let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
         let mut tasks = JoinSet::new();
         let desk = GpuDesk::start(gpu, &mut tasks);
@@ -173,6 +179,7 @@ impl Driver {
         let mut driver = Self {
             agent,
             clock,
+            figures,
             link,
             disk,
             worker,
@@ -220,8 +227,14 @@ impl Driver {
                 }
                 () = tokio::time::sleep(wait) => Event::Woke,
             };
-            if let Event::Lost(_) = &event {
-                self.stream = None;
+            match &event {
+                Event::Lost(_) => {
+                    self.stream = None;
+                    Figures::set(&self.figures.connected, 0);
+                    Figures::count(&self.figures.reconnects);
+                }
+                Event::Told(_) => Figures::set(&self.figures.connected, 1),
+                _ => {}
             }
             self.hear(event);
         }
@@ -255,7 +268,10 @@ impl Driver {
                         self.hear(event);
                     }
                 }
-                Effect::Begin(order) => self.worker.begin(*order),
+                Effect::Begin(order) => {
+                    Figures::count(&self.figures.commands);
+                    self.worker.begin(*order);
+                }
                 Effect::Cancel(id) => self.worker.cancel(&id),
                 Effect::Exit(exit) => self.exit = Some(exit),
                 Effect::Wake(time) => self.wake = Some(time),
@@ -285,6 +301,12 @@ impl Driver {
 
     fn say(&mut self, said: Said) {
         let beat = matches!(said, Said::Heartbeat(_));
+        if beat {
+            Figures::count(&self.figures.heartbeats);
+        }
+        if let Said::Health(_) = said {
+            Figures::count(&self.figures.reports);
+        }
         match &self.stream {
             Some(stream) => {
                 if stream.saying.try_send(said).is_err() {
@@ -373,8 +395,11 @@ async fn deliver(called: Called, events: &mpsc::Sender<Event>) {
 }
 
 /// Whether a check is wanted, by the names the control plane told: all are if none is named.
+///
+/// The machine and the agent itself are always looked after: a control plane that names the checks of
+/// GPUs has not decided that a full disk is nobody's business.
 fn is_wanted(names: &[String], check: &str) -> bool {
-    names.is_empty() || names.iter().any(|name| name == check)
+    matches!(check, "agent" | "host") || names.is_empty() || names.iter().any(|name| name == check)
 }
 
 /// The outcomes of checks that were asked for.

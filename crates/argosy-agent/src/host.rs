@@ -117,6 +117,30 @@ impl HostSample {
     }
 }
 
+/// How busy processors and memory are, without anything that could hang.
+pub struct Busy {
+    proc: PathBuf,
+    cpu: processor::CpuTimes,
+}
+
+impl Busy {
+    /// Of the machine with these roots.
+    pub fn new(roots: Roots) -> Self {
+        Self { proc: roots.proc, cpu: Default::default() }
+    }
+
+    /// Processors since the last time, and memory now, in percent. The first time knows no processors.
+    pub fn read(&mut self) -> (Option<f32>, Option<f32>) {
+        let cpu = self.cpu.read(&self.proc).and_then(|cpu| cpu.used_percent);
+        let memory = processor::memory(&self.proc).filter(|memory| 0 < memory.total_bytes);
+        let memory = memory.map(|memory| {
+            let used = memory.total_bytes.saturating_sub(memory.available_bytes);
+            used as f64 / memory.total_bytes as f64 * 100.0
+        });
+        (cpu.map(|percent| percent as f32), memory.map(|percent| percent as f32))
+    }
+}
+
 /// Takes samples, and remembers what it needs from one to the next. It blocks: see `Host`.
 pub struct Sampler {
     roots: Roots,

@@ -47,7 +47,7 @@ struct Answer {
 pub enum SendError {
     /// Nobody listens.
     #[error(
-        "no agent listens at {}: {source}; start it with `argosy-agent run --allow-inject`, and name the same --data-dir",
+        "no agent listens at {}; start it with `argosy-agent run --allow-inject`, and name the same --data-dir",
         path.display()
     )]
     NobodyListens {
@@ -75,7 +75,21 @@ pub enum NoSignal {
     NoSuchGpu(u32),
 }
 
-type Talk = Pin<Box<dyn Future<Output = Option<Injection>> + Send>>;
+type Talk = Pin<Box<dyn Future<Output = Option<Asked>> + Send>>;
+
+/// Something that somebody wants to happen, and waits to hear of.
+pub struct Asked {
+    /// What.
+    pub injection: Injection,
+    stream: UnixStream,
+}
+
+impl Asked {
+    /// Tells whoever asked what came of it. Waits for a moment only.
+    pub async fn answer(mut self, injected: Result<(), String>) {
+        answer(&mut self.stream, injected).await;
+    }
+}
 
 /// What is asked for, one after another.
 ///
@@ -109,7 +123,7 @@ impl Injections {
     }
 
     /// The next one. Waits for as long as nobody asks.
-    pub async fn next(&mut self) -> Injection {
+    pub async fn next(&mut self) -> Asked {
         poll_fn(|cx| {
             loop {
                 if let Some(talk) = &mut self.talk {
@@ -117,8 +131,8 @@ impl Injections {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(said) => {
                             self.talk = None;
-                            if let Some(injection) = said {
-                                return Poll::Ready(injection);
+                            if let Some(asked) = said {
+                                return Poll::Ready(asked);
                             }
                         }
                     }
@@ -142,18 +156,26 @@ impl Drop for Injections {
     }
 }
 
-async fn talk(mut stream: UnixStream) -> Option<Injection> {
+async fn talk(mut stream: UnixStream) -> Option<Asked> {
     let heard = match timeout(TALK_MAX, hear(&mut stream)).await {
         Ok(heard) => heard,
         Err(_) => Err("the request did not end".to_owned()),
     };
-    let error = heard.as_ref().err().cloned().unwrap_or_default();
-    let answer = Answer { accepted: heard.is_ok(), error };
+    match heard {
+        Ok(injection) => Some(Asked { injection, stream }),
+        Err(error) => {
+            answer(&mut stream, Err(error)).await;
+            None
+        }
+    }
+}
+
+async fn answer(stream: &mut UnixStream, injected: Result<(), String>) {
+    let answer = Answer { accepted: injected.is_ok(), error: injected.err().unwrap_or_default() };
     let mut line = serde_json::to_vec(&answer).unwrap_or_default();
     line.push(b'\n');
     // Who does not wait for the answer gets what was asked for all the same.
     let _unheard = timeout(TALK_MAX, stream.write_all(&line)).await;
-    heard.ok()
 }
 
 async fn hear(stream: &mut UnixStream) -> Result<Injection, String> {

@@ -25,6 +25,7 @@ pub mod driver;
 pub mod inject;
 pub mod link;
 pub mod metrics;
+pub mod sight;
 
 mod builder;
 pub mod cmd;

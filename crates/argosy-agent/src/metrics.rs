@@ -40,14 +40,10 @@ pub struct Figures {
     pub connected: AtomicU64,
     /// Bytes that wait on disk to be sent.
     pub spool_bytes: AtomicU64,
-    /// Records that were dropped because the spool was full.
-    pub spool_dropped: AtomicU64,
     /// Signals that were seen.
     pub signals: AtomicU64,
     /// Commands that were begun.
     pub commands: AtomicU64,
-    /// Children that were given up or died, and were started again.
-    pub child_restarts: AtomicU64,
     /// Sweeps that gave nothing.
     pub sweeps_failed: AtomicU64,
     seen: Mutex<Seen>,
@@ -101,16 +97,14 @@ impl Figures {
         let mut page = Page::default();
         page.head("argosy_agent_info", "gauge", "Which agent this is.");
         page.line("argosy_agent_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-        let rows: [(&str, &str, &str, &AtomicU64); 10] = [
+        let rows: [(&str, &str, &str, &AtomicU64); 8] = [
             ("heartbeats_total", "counter", "Heartbeats sent.", &self.heartbeats),
             ("reports_total", "counter", "Health reports sent.", &self.reports),
             ("reconnects_total", "counter", "Times the server was lost.", &self.reconnects),
             ("connected", "gauge", "Whether the server is attached.", &self.connected),
             ("spool_bytes", "gauge", "What waits on disk to be sent.", &self.spool_bytes),
-            ("spool_dropped_total", "counter", "Records dropped, spool full.", &self.spool_dropped),
             ("signals_total", "counter", "Signals seen.", &self.signals),
             ("commands_total", "counter", "Commands begun.", &self.commands),
-            ("child_restarts_total", "counter", "Probes started again.", &self.child_restarts),
             ("sweeps_failed_total", "counter", "Sweeps without an answer.", &self.sweeps_failed),
         ];
         for (name, kind, help, figure) in rows {

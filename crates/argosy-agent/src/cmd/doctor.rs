@@ -5,6 +5,7 @@ mod look;
 use super::Format;
 use super::gpus::GpuArgs;
 use super::table::{Paint, Screen, document, print};
+use crate::config::{Config, ConfigError};
 use crate::gpu::child::Options;
 use crate::host::Roots;
 use clap::Args as ClapArgs;
@@ -29,14 +30,17 @@ pub struct Args {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would show them")]
     pub gpus: GpuArgs,
-    /// The server that the agent is to talk to.
-    #[arg(long, value_name = "URL", env = "ARGOSY_AGENT_SERVER")]
-    pub server: Option<String>,
-    /// The agent's data directory.
-    #[arg(long, value_name = "DIR", env = "ARGOSY_AGENT_DATA_DIR", default_value = super::DATA_DIR)]
-    pub data_dir: PathBuf,
-    /// The file that holds the agent's token.
-    #[arg(long, value_name = "PATH", env = "ARGOSY_AGENT_TOKEN_FILE")]
+    /// The agent's configuration file.
+    #[arg(long, value_name = "FILE", env = "ARGOSY_AGENT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The server that the agent is to talk to, instead of those of its configuration.
+    #[arg(long, value_name = "URL")]
+    pub server: Vec<String>,
+    /// The agent's data directory, instead of that of its configuration.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The file that holds the agent's token, instead of that of its configuration.
+    #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
 
@@ -109,7 +113,9 @@ const GPU_MAX: Duration = Duration::from_secs(10);
 /// `argosy-agent doctor`
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     debug_assert_eq!(GPU_MAX, Options::default().deadline, "a doctor waits as long as the agent");
-    let findings = examine(&args, &Setup::here()).await?;
+    let config = Config::read(args.config.as_deref());
+    let config = config.and_then(|config| config.with_environment(std::env::vars()));
+    let findings = examine(&args, config, &Setup::here()).await?;
     let worst = findings.iter().map(|finding| finding.state).max();
     print(&match args.output {
         Format::Json => document(&serde_json::json!({ "schema": 1, "findings": findings })),
@@ -118,17 +124,24 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(if worst == Some(State::Fail) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub(crate) async fn examine(args: &Args, setup: &Setup) -> anyhow::Result<Vec<Finding>> {
-    let mut findings = look::gpus(args.gpus.open(GPU_MAX)?.gpu, &setup.roots).await;
+pub(crate) async fn examine(
+    args: &Args,
+    config: Result<Config, ConfigError>,
+    setup: &Setup,
+) -> anyhow::Result<Vec<Finding>> {
+    let (found, config) = look::config(config, args.config.as_deref());
+    let mut findings = vec![found];
+    let mut gpus = args.gpus.clone();
+    gpus.nvml_library = gpus.nvml_library.or(config.nvml_library.clone());
+    findings.extend(look::gpus(gpus.open(GPU_MAX)?.gpu, &setup.roots).await);
     findings.push(look::cuda(setup, findings.iter().any(|finding| finding.what == "gpus")));
     findings.extend(look::logs(setup).await);
-    findings.push(look::infiniband(&setup.roots));
-    findings.push(look::data_dir(&args.data_dir));
-    let (server, clock) =
-        tokio::join!(look::server(args.server.as_deref()), look::clock(&setup.roots));
-    findings.extend(server);
-    findings.push(clock);
-    findings.push(look::token(args.token_file.as_deref(), setup));
+    findings.extend(look::host(&setup.roots));
+    findings.push(look::data_dir(&args.data_dir.clone().unwrap_or_else(|| config.data_dir())));
+    let servers = if args.server.is_empty() { &config.servers } else { &args.server };
+    findings.extend(look::servers(servers).await);
+    let token_file = args.token_file.as_deref().or(config.token_file.as_deref());
+    findings.push(look::token(token_file, setup));
     findings.push(look::cloud(setup).await);
     findings.push(look::unit(setup));
     Ok(findings)

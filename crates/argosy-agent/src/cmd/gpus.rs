@@ -98,7 +98,8 @@ const BAR: u32 = 8;
 
 const COLUMNS: &[Column] = &[
     Column { header: "GPU", spare: 0 },
-    Column { header: "NAME", spare: 5 },
+    // The line above the table has it.
+    Column { header: "NAME", spare: 12 },
     Column { header: "UTIL", spare: 2 },
     Column { header: "MEMORY", spare: 3 },
     Column { header: "TEMP", spare: 0 },

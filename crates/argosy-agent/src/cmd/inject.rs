@@ -1,6 +1,7 @@
 //! `argosy-agent inject`: Simulates a finding in a running agent.
 
 use super::table::print;
+use crate::config::DATA_DIR;
 use crate::gpu::fake::injection::Injection;
 use crate::inject::{SOCKET, send};
 use clap::Args as ClapArgs;
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(long)]
     pub yes_inject_a_fault: bool,
     /// The data directory of the agent.
-    #[arg(long, value_name = "DIR", env = "ARGOSY_AGENT_DATA_DIR", default_value = super::DATA_DIR)]
+    #[arg(long, value_name = "DIR", env = "ARGOSY_AGENT_DATA_DIR", default_value = DATA_DIR)]
     pub data_dir: PathBuf,
 }
 

@@ -4,8 +4,7 @@
 //! control plane's key, and nothing that anybody types may reach a shell.
 
 use super::{Kind, Order};
-use std::fmt;
-use std::time::Duration;
+use crate::diagnose::{self, Plan};
 
 /// What is to be done, with its parameters understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,69 +19,12 @@ pub enum Action {
         force: bool,
     },
     /// Run a diagnostic.
-    Diagnose(Test),
+    Diagnose(Plan),
     /// Stop; the process, too, if `exit`.
     Terminate {
         /// Whether to.
         exit: bool,
     },
-}
-
-/// The diagnostics there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Test {
-    /// Inventory, link width, ECC, clocks.
-    Quick,
-    /// Patterns over free memory.
-    Memory,
-    /// Host to device, device to device.
-    Bandwidth,
-    /// Matrix products, compared bit by bit.
-    Compute,
-    /// Heat and power under load, for so long.
-    Stress(Duration),
-    /// All but stress, one after the other.
-    All,
-}
-
-impl Test {
-    /// The names, as they are written.
-    pub const NAMES: [&str; 6] = ["quick", "memory", "bandwidth", "compute", "stress", "all"];
-    /// How long stress takes if nobody says.
-    pub const STRESS: Duration = Duration::from_secs(60);
-    /// The longest stress. An hour shows what a day would.
-    pub const STRESS_MAX: Duration = Duration::from_secs(3600);
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Test::Quick => "quick",
-            Test::Memory => "memory",
-            Test::Bandwidth => "bandwidth",
-            Test::Compute => "compute",
-            Test::Stress(_) => "stress",
-            Test::All => "all",
-        }
-    }
-
-    /// The test of a name; stress takes `stress`, or a minute.
-    pub fn parse(name: &str, stress: Option<Duration>) -> Option<Self> {
-        match name {
-            "quick" => Some(Test::Quick),
-            "memory" => Some(Test::Memory),
-            "bandwidth" => Some(Test::Bandwidth),
-            "compute" => Some(Test::Compute),
-            "stress" => Some(Test::Stress(stress.unwrap_or(Self::STRESS))),
-            "all" => Some(Test::All),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Test {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// Why the parameters of a command are refused.
@@ -108,6 +50,9 @@ pub enum BadParameter {
         /// What it is, as far as it can be shown.
         value: String,
     },
+    /// Of a diagnostic.
+    #[error(transparent)]
+    Diagnostic(#[from] diagnose::BadParameter),
     /// A kind of command that takes no parameters, because nobody knows it.
     #[error("commands of type {0} are not known to this agent; update it")]
     Kind(i32),
@@ -118,28 +63,17 @@ pub enum BadParameter {
 /// # Errors
 /// What is wrong with a parameter; nothing is done then.
 pub fn parse(order: &Order) -> Result<Action, BadParameter> {
-    let known = match order.kind {
-        Kind::Cordon | Kind::Uncordon => "none",
-        Kind::Drain => "timeout, force",
-        Kind::RunDiagnostic => "test, seconds",
-        Kind::Terminate => "exit, force",
-        Kind::Unknown(number) => return Err(BadParameter::Kind(number)),
-    };
-    // Navarch's documents say `type` for `test`.
-    let takes = |name: &str| known.split(", ").any(|known| known == name);
-    let alias = |name: &str| order.kind == Kind::RunDiagnostic && name == "type";
-    if let Some(name) = order.parameters.keys().find(|name| !takes(name) && !alias(name)) {
-        return Err(BadParameter::Unknown { kind: order.kind, name: shown(name), known });
-    }
     match order.kind {
-        Kind::Cordon => Ok(Action::Cordon),
-        Kind::Uncordon => Ok(Action::Uncordon),
+        Kind::Cordon => only(order, "none").map(|()| Action::Cordon),
+        Kind::Uncordon => only(order, "none").map(|()| Action::Uncordon),
         Kind::Drain => {
+            only(order, "timeout, force")?;
             seconds(order, "timeout", 7 * 24 * 3600)?;
             Ok(Action::Drain { force: boolean(order, "force", false)? })
         }
-        Kind::RunDiagnostic => diagnostic(order).map(Action::Diagnose),
+        Kind::RunDiagnostic => Ok(Action::Diagnose(Plan::parse(&order.parameters)?)),
         Kind::Terminate => {
+            only(order, "exit, force")?;
             boolean(order, "force", false)?;
             Ok(Action::Terminate { exit: boolean(order, "exit", true)? })
         }
@@ -147,16 +81,13 @@ pub fn parse(order: &Order) -> Result<Action, BadParameter> {
     }
 }
 
-fn diagnostic(order: &Order) -> Result<Test, BadParameter> {
-    let stress = seconds(order, "seconds", Test::STRESS_MAX.as_secs())?;
-    let name = order.parameters.get("test").or_else(|| order.parameters.get("type"));
-    // What Navarch's daemon runs if nobody says which.
-    let name = name.map_or("all", String::as_str);
-    Test::parse(name, stress).ok_or_else(|| BadParameter::Value {
-        name: "test",
-        wanted: format!("one of {}", Test::NAMES.join(", ")),
-        value: shown(name),
-    })
+/// Refuses parameters of other names.
+fn only(order: &Order, known: &'static str) -> Result<(), BadParameter> {
+    let takes = |name: &str| known.split(", ").any(|known| known == name);
+    match order.parameters.keys().find(|name| !takes(name)) {
+        Some(name) => Err(BadParameter::Unknown { kind: order.kind, name: shown(name), known }),
+        None => Ok(()),
+    }
 }
 
 fn boolean(order: &Order, name: &'static str, default: bool) -> Result<bool, BadParameter> {
@@ -172,14 +103,12 @@ fn boolean(order: &Order, name: &'static str, default: bool) -> Result<bool, Bad
     }
 }
 
-fn seconds(order: &Order, name: &'static str, most: u64) -> Result<Option<Duration>, BadParameter> {
-    let Some(value) = order.parameters.get(name) else { return Ok(None) };
+fn seconds(order: &Order, name: &'static str, most: u64) -> Result<(), BadParameter> {
+    let Some(value) = order.parameters.get(name) else { return Ok(()) };
     // Only digits: `+5`, ` 5` and `5s` are somebody's mistake.
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     match value.parse::<u64>() {
-        Ok(seconds) if digits && (1..=most).contains(&seconds) => {
-            Ok(Some(Duration::from_secs(seconds)))
-        }
+        Ok(seconds) if digits && (1..=most).contains(&seconds) => Ok(()),
         _ => Err(BadParameter::Value {
             name,
             wanted: format!("a whole number of seconds from 1 to {most}"),

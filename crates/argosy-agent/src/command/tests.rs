@@ -1,5 +1,6 @@
 use super::drain::{Busy, HookState, busy, verdict};
 use super::*;
+use crate::diagnose::{Plan, Test};
 use crate::gpu::{GpuError, Process, Reading, Sweep};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,19 +23,23 @@ fn order(kind: Kind, parameters: Pairs<'_>) -> Order {
 #[test]
 fn parameters_are_understood_by_their_type() {
     use Kind::{Cordon, Drain, RunDiagnostic, Terminate};
-    let minute = Duration::from_secs(60);
+    let diagnose = |test| Action::Diagnose(Plan::new(test));
     let rows: &[(Kind, Pairs<'_>, Action)] = &[
         (Cordon, &[], Action::Cordon),
         (Drain, &[("timeout", "300"), ("force", "true")], Action::Drain { force: true }),
         (Drain, &[], Action::Drain { force: false }),
-        (RunDiagnostic, &[("test", "quick")], Action::Diagnose(Test::Quick)),
-        (RunDiagnostic, &[("type", "memory")], Action::Diagnose(Test::Memory)),
-        (RunDiagnostic, &[], Action::Diagnose(Test::All)),
-        (RunDiagnostic, &[("test", "stress")], Action::Diagnose(Test::Stress(minute))),
+        (RunDiagnostic, &[("test", "quick")], diagnose(Test::Quick)),
+        (
+            RunDiagnostic,
+            &[("type", "memory")],
+            diagnose(Test::Memory { seconds: 60, fraction_percent: 95 }),
+        ),
+        (RunDiagnostic, &[], diagnose(Test::All)),
+        (RunDiagnostic, &[("test", "stress")], diagnose(Test::Stress { seconds: 60 })),
         (
             RunDiagnostic,
             &[("test", "stress"), ("seconds", "5")],
-            Action::Diagnose(Test::Stress(Duration::from_secs(5))),
+            diagnose(Test::Stress { seconds: 5 }),
         ),
         (Terminate, &[("exit", "false")], Action::Terminate { exit: false }),
         (Terminate, &[], Action::Terminate { exit: true }),
@@ -53,13 +58,17 @@ fn k15_silly_parameters_are_refused_with_a_sentence() {
         (RunDiagnostic, &[("test", "$(reboot)")], "must be one of quick, memory"),
         (RunDiagnostic, &[("test", "")], "must be one of"),
         (RunDiagnostic, &[("test", &long)], "must be one of"),
-        (RunDiagnostic, &[("test", "a\u{1b}[2Jb")], "not `a[2Jb`"),
-        (RunDiagnostic, &[("command", "sh")], "parameter `command` is not known"),
+        (RunDiagnostic, &[("test", "a\u{1b}[2Jb")], r"not `a\u{1b}[2Jb`"),
+        (RunDiagnostic, &[("command", "sh")], "has no parameter `command`"),
         (RunDiagnostic, &[("test", "stress"), ("seconds", "-1")], "from 1 to 3600"),
         (RunDiagnostic, &[("test", "stress"), ("seconds", "0")], "from 1 to 3600"),
         (RunDiagnostic, &[("test", "stress"), ("seconds", "1e9")], "from 1 to 3600"),
         (RunDiagnostic, &[("test", "stress"), ("seconds", "+5")], "from 1 to 3600"),
-        (RunDiagnostic, &[("seconds", "99999999999999999999999")], "from 1 to 3600"),
+        (
+            RunDiagnostic,
+            &[("test", "memory"), ("seconds", "99999999999999999999999")],
+            "from 1 to 3600",
+        ),
         (Drain, &[("force", "yes")], "must be `true` or `false`"),
         (Drain, &[("timeout", "")], "a whole number"),
         (Cordon, &[("uncordon", "true")], "has none"),

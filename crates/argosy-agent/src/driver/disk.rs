@@ -2,6 +2,7 @@
 
 use crate::agent::{Agent, Event};
 use crate::journal::{Entry, Journal};
+use crate::metrics::Figures;
 use crate::record::Disk;
 use crate::spool::{Keep, SPOOL_LEN_MAX, Spool, Spooled};
 use std::io;
@@ -38,7 +39,11 @@ pub(super) struct Found {
 
 impl DiskThread {
     /// Opens the files and starts the thread. What is noted is told to `events`.
-    pub(super) fn start(data_dir: &Path, events: mpsc::Sender<Event>) -> io::Result<(Self, Found)> {
+    pub(super) fn start(
+        data_dir: &Path,
+        figures: Arc<Figures>,
+        events: mpsc::Sender<Event>,
+    ) -> io::Result<(Self, Found)> {
         let spool = Box::new(Disk::open(&data_dir.join("spool"))?);
         let (mut spool, spooled, cut_spool) = Spool::open(spool, SPOOL_LEN_MAX)?;
         let journal = Box::new(Disk::open(&data_dir.join("journal"))?);
@@ -55,6 +60,7 @@ impl DiskThread {
                             tracing::warn!(%error, "cannot spool; keeping it in memory");
                         }
                         told.store(spool.is_behind(), Ordering::Relaxed);
+                        Figures::set(&figures.spool_bytes, spool.len());
                     }
                     Write::Note(entry) => {
                         let command = entry.order.id.clone();

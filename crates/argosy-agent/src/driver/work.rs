@@ -114,8 +114,8 @@ impl Worker {
 impl Shared {
     async fn work(&self, order: &Order, progress: &Progress) -> Result<Outcome, Failure> {
         let action = parse(order)?;
-        if let Action::Diagnose(test) = &action
-            && let Some(handler) = self.handlers.diagnostics.get(test.name())
+        if let Action::Diagnose(plan) = &action
+            && let Some(handler) = self.handlers.diagnostics.get(plan.test.as_str())
         {
             return handler.handle(order, progress).await;
         }
@@ -144,7 +144,8 @@ impl Shared {
                 self.run_hook("terminate", order).await?;
                 Ok(Outcome { exit, ..Outcome::new("stopping") })
             }
-            Action::Diagnose(test) => {
+            Action::Diagnose(plan) => {
+                let test = plan.test.as_str();
                 Err(Failure(format!("this agent was built without the diagnostic `{test}`")))
             }
         }

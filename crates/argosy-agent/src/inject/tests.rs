@@ -22,6 +22,14 @@ impl Drop for Dir {
     }
 }
 
+/// The next one, which is then made to happen, or refused.
+async fn next(injections: &mut Injections, injected: Result<(), String>) -> Injection {
+    let asked = injections.next().await;
+    let injection = asked.injection.clone();
+    asked.answer(injected).await;
+    injection
+}
+
 async fn sent(socket: PathBuf, injection: Injection) -> Result<(), SendError> {
     tokio::task::spawn_blocking(move || send(&socket, &injection)).await.unwrap()
 }
@@ -33,9 +41,13 @@ async fn what_is_sent_is_what_comes_next() {
     let mode = std::fs::metadata(dir.socket()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "nobody else may inject");
     let wanted = Injection::from_str("xid:79 gpu:3").unwrap();
-    let (answer, heard) = tokio::join!(sent(dir.socket(), wanted.clone()), injections.next());
+    let heard = next(&mut injections, Ok(()));
+    let (answer, heard) = tokio::join!(sent(dir.socket(), wanted.clone()), heard);
     answer.unwrap();
     assert_eq!(heard, wanted);
+    let refused = next(&mut injections, Err("there is no GPU 3 here".to_owned()));
+    let (answer, _) = tokio::join!(sent(dir.socket(), wanted.clone()), refused);
+    assert!(answer.unwrap_err().to_string().contains("no GPU 3 here"));
 }
 
 #[tokio::test]
@@ -47,13 +59,13 @@ async fn one_that_was_given_up_on_is_not_lost() {
     // `next` begins to talk, and is dropped in the middle of it.
     tokio::select! {
         biased;
-        injection = injections.next() => panic!("{injection} before it was said"),
+        asked = injections.next() => panic!("{} before it was said", asked.injection),
         () = tokio::task::yield_now() => {}
     }
     let mut line = serde_json::to_vec(&wanted).unwrap();
     line.push(b'\n');
     slow.write_all(&line).await.unwrap();
-    assert_eq!(injections.next().await, wanted);
+    assert_eq!(next(&mut injections, Ok(())).await, wanted);
     let mut answer = String::new();
     slow.read_to_string(&mut answer).await.unwrap();
     assert_eq!(answer, "{\"accepted\":true}\n");
@@ -82,12 +94,13 @@ async fn nonsense_is_answered_and_the_next_one_is_heard() {
             answer
         };
         tokio::select! {
-            injection = injections.next() => panic!("{injection} was made of {request:?}"),
+            asked = injections.next() => panic!("{} was made of {request:?}", asked.injection),
             answer = ask => assert!(answer.contains(expected), "{answer} for {expected}"),
         }
     }
     let wanted = Injection::from_str("heal").unwrap();
-    let (answer, heard) = tokio::join!(sent(dir.socket(), wanted.clone()), injections.next());
+    let heard = next(&mut injections, Ok(()));
+    let (answer, heard) = tokio::join!(sent(dir.socket(), wanted.clone()), heard);
     answer.unwrap();
     assert_eq!(heard, wanted);
 }

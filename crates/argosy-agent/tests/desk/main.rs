@@ -4,6 +4,9 @@
 use argosy_agent::config::Config;
 use argosy_nvml_standin::{Behaviour, Fault, SCRIPT_ENV, Script, library};
 use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -15,7 +18,7 @@ fn agent(words: &[&str]) -> Command {
 }
 
 fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    String::from_utf8(output.stdout.clone()).expect("it prints text")
 }
 
 /// A driver that follows a script, for one test.
@@ -26,20 +29,22 @@ struct Driver {
 impl Driver {
     fn new(name: &str, script: &Script) -> Self {
         let dir = std::env::temp_dir().join(format!("argosy-desk-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        script.write(&dir.join("script.json")).unwrap();
+        std::fs::create_dir_all(&dir).expect("a directory for this test");
+        script.write(&dir.join("script.json")).expect("a script for this test");
         Self { dir }
     }
 
     fn scan(&self) -> (i32, Value) {
-        let library = library(&std::env::current_exe().unwrap()).expect("built with this test");
-        let output = agent(&["scan", "-o", "json", "--nvml-library", library.to_str().unwrap()])
+        let exe = std::env::current_exe().expect("this test has a path");
+        let library = library(&exe).expect("cargo builds the stand-in with this test");
+        let output = agent(&["scan", "-o", "json", "--nvml-library"])
+            .arg(library)
             .env(SCRIPT_ENV, self.dir.join("script.json"))
             .output()
-            .unwrap();
+            .expect("the agent can be started");
         let report = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-        (output.status.code().unwrap(), report)
+        (output.status.code().expect("it ends by itself"), report)
     }
 }
 
@@ -50,7 +55,7 @@ impl Drop for Driver {
 }
 
 fn reason<'a>(report: &'a Value, code: &str) -> Option<&'a Value> {
-    report["reasons"].as_array().unwrap().iter().find(|reason| reason["code"] == code)
+    report["reasons"].as_array()?.iter().find(|reason| reason["code"] == code)
 }
 
 #[test]
@@ -117,6 +122,42 @@ fn exit_codes_follow_the_verdict() {
         let code = output.status.code().unwrap();
         assert!(expected.contains(&code), "{words:?}: {code}, {output:?}");
         assert!(!text(&output).contains('\u{1b}'), "no colour in a pipe: {words:?}");
+    }
+}
+
+/// The user that may do nothing.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn a_doctor_without_permissions_names_the_way_out() {
+    let driver = Driver::new("nobody", &Script::h100s(1));
+    let data_dir = driver.dir.join("data");
+    std::fs::create_dir_all(&data_dir).unwrap();
+    let is_root = std::fs::metadata(&data_dir).unwrap().uid() == 0;
+    let mut command = agent(&["doctor", "-o", "json", "--gpu", "none", "--data-dir"]);
+    command.arg(&data_dir);
+    if is_root {
+        std::fs::set_permissions(&data_dir, Permissions::from_mode(0o700)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    } else {
+        std::fs::set_permissions(&data_dir, Permissions::from_mode(0o500)).unwrap();
+    }
+    let output = command.output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |what: &str| {
+        let mut findings = report["findings"].as_array().unwrap().iter();
+        findings.find(|finding| finding["what"] == what).unwrap().clone()
+    };
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    let data_dir = of("data dir");
+    assert_eq!(data_dir["state"], "fail", "{data_dir}");
+    assert!(data_dir["way_out"].as_str().unwrap().contains("agent's user"), "{data_dir}");
+    // Where everybody may read the kernel's log, there is nothing to be refused.
+    let restricted = std::fs::read_to_string("/proc/sys/kernel/dmesg_restrict");
+    if restricted.is_ok_and(|word| word.trim() == "1") && Path::new("/dev/kmsg").exists() {
+        let kmsg = of("kmsg");
+        assert_eq!(kmsg["state"], "warn", "{kmsg}");
+        assert!(kmsg["way_out"].as_str().unwrap().contains("CAP_SYSLOG"), "{kmsg}");
     }
 }
 

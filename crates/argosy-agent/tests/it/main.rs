@@ -10,6 +10,9 @@ mod journey;
 mod process;
 
 #[cfg(test)]
+mod sight;
+
+#[cfg(test)]
 #[path = "../../examples/custom_diagnostic.rs"]
 #[expect(dead_code, unreachable_pub, reason = "an example is a program of its own")]
 mod custom_diagnostic;

@@ -16,6 +16,12 @@ const TESTS: &[&str] = &["quick", "memory", "bandwidth", "compute", "stress", "a
 /// How long a diagnostic may run. An hour of stress shows what a day of it would.
 const TEST_S: RangeInclusive<i64> = 1..=3600;
 
+/// Which GPU: more than any machine has.
+const TEST_GPU: RangeInclusive<i64> = 0..=63;
+
+/// How many products or copies: what is not found in so many is not found by more.
+const TEST_RUNS: RangeInclusive<i64> = 1..=10_000;
+
 /// How long a drain may take: a training run that checkpoints once a day, and then some.
 const DRAIN_S: RangeInclusive<i64> = 1..=7 * 24 * 3600;
 
@@ -24,6 +30,9 @@ enum Form {
     Boolean,
     OneOf(&'static [&'static str]),
     Seconds(RangeInclusive<i64>),
+    Whole(RangeInclusive<i64>),
+    /// A share of the whole, from 0.01 to 1.
+    Share,
 }
 
 /// An order that can be given.
@@ -44,6 +53,10 @@ const fn known(kind: CommandKind) -> &'static [(&'static str, Form)] {
             ("test", Form::OneOf(TESTS)),
             ("type", Form::OneOf(TESTS)),
             ("seconds", Form::Seconds(TEST_S)),
+            ("gpu", Form::Whole(TEST_GPU)),
+            ("runs", Form::Whole(TEST_RUNS)),
+            ("fraction", Form::Share),
+            ("force", Form::Boolean),
         ],
         CommandKind::Terminate => &[("exit", Form::Boolean), ("force", Form::Boolean)],
     }
@@ -140,7 +153,7 @@ fn check_one(kind: CommandKind, name: &str, value: &str) -> Option<FieldError> {
             Constraint::Enum,
             format!("parameter {name} must be one of {}, not `{quoted}`", words.join(", ")),
         ),
-        Form::Seconds(range) if seconds(value).is_some_and(|s| range.contains(&s)) => None,
+        Form::Seconds(range) if whole(value).is_some_and(|s| range.contains(&s)) => None,
         Form::Seconds(range) => {
             let (min, max) = (range.start(), range.end());
             let message = format!(
@@ -149,7 +162,27 @@ fn check_one(kind: CommandKind, name: &str, value: &str) -> Option<FieldError> {
             );
             complain(Constraint::Format, message)
         }
+        Form::Whole(range) if whole(value).is_some_and(|n| range.contains(&n)) => None,
+        Form::Whole(range) => {
+            let (min, max) = (range.start(), range.end());
+            let message = format!(
+                "parameter {name} must be a whole number from {min} to {max}, not `{quoted}`"
+            );
+            complain(Constraint::Format, message)
+        }
+        Form::Share if share(value) => None,
+        Form::Share => complain(
+            Constraint::Format,
+            format!("parameter {name} must be a number from 0.01 to 1, not `{quoted}`"),
+        ),
     }
+}
+
+/// Digits and one point: `1e-1`, `.5` and `inf` are somebody's mistake.
+fn share(value: &str) -> bool {
+    let plain = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let begins = value.starts_with(|first: char| first.is_ascii_digit());
+    plain && begins && value.parse::<f64>().is_ok_and(|share| (0.01..=1.0).contains(&share))
 }
 
 fn unknown(kind: CommandKind, name: &str) -> String {
@@ -173,14 +206,14 @@ fn unknown(kind: CommandKind, name: &str) -> String {
 }
 
 /// Only digits: `+5`, ` 5` and `5s` are somebody's mistake.
-fn seconds(text: &str) -> Option<i64> {
+fn whole(text: &str) -> Option<i64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
 
 /// How long a drain may take: what was asked for, else what the pool says.
 fn drain_time(order: &Order, settings: &PoolSettings) -> Result<SignedDuration, FieldError> {
-    let named = order.parameters.get("timeout").and_then(|timeout| seconds(timeout));
+    let named = order.parameters.get("timeout").and_then(|timeout| whole(timeout));
     let asked = order.drain_for.map(|time| time.as_secs());
     if let (Some(named), Some(asked)) = (named, asked)
         && named != asked

@@ -191,11 +191,29 @@ const LINES: &[(&str, &[Line])] = &[
             Line("… nodes marked lost", "reconnect.lost", "", Some(1.0)),
         ],
     ),
+    (
+        "the agent, 8 GPUs by a stand-in for NVML",
+        &[
+            Line("start of the process → registered, p50", "agent.start.p50", "ms", None),
+            Line("start of the process → registered, p99", "agent.start.p99", "ms", Some(200.0)),
+            Line("line of the kernel → committed, p50", "agent.line.p50", "ms", None),
+            Line("line of the kernel → committed, p99", "agent.line.p99", "ms", Some(100.0)),
+            Line("one look at all GPUs, mean", "agent.sweep", "ms", None),
+            Line("resident, nothing to do", "agent.memory.idle", "MB", Some(20.0)),
+            Line("resident at most, the child included", "agent.memory.largest", "MB", Some(20.0)),
+            Line("of one core, at default intervals", "agent.cpu", "%", Some(0.5)),
+        ],
+    ),
 ];
 
 pub(crate) fn print_table(columns: &[(&str, Figures)], sizes: &Sizes, took: Duration) {
     println!("{}", heading(sizes, took));
     for (title, lines) in LINES {
+        let measured =
+            |Line(_, key, ..): &Line| columns.iter().any(|(_, f)| f.0.contains_key(*key));
+        if !lines.iter().any(measured) {
+            continue;
+        }
         println!();
         print!("{:<50}", format!("{title} "));
         for (name, _) in columns {

@@ -4,6 +4,7 @@
 //! newcomer gets wrong: client, server and PostgreSQL share the machine's cores, so these figures
 //! are what all three do together.
 
+mod agent;
 mod figures;
 mod fleet;
 mod http;
@@ -12,6 +13,7 @@ mod server;
 mod wire;
 mod work;
 
+use agent::AgentSizes;
 use anyhow::{Context, Result};
 use argosy_scaleout::testing::TestPostgres;
 use clap::{Parser, ValueEnum};
@@ -68,6 +70,8 @@ enum Part {
     Nodes,
     /// Streams, a mass failure and a mass reconnect
     Storms,
+    /// The agent on its machine
+    Agent,
 }
 
 /// The time, of which a measurement is made.
@@ -115,6 +119,10 @@ async fn main() -> Result<()> {
         if wanted(Part::Clusters) {
             work::creates(&program, &home("creates").await?, &sizes, &mut figures).await?;
             work::clusters(&program, &home("clusters").await?, &sizes, &mut figures).await?;
+        }
+        if wanted(Part::Agent) {
+            let sizes = if args.quick { AgentSizes::QUICK } else { AgentSizes::FULL };
+            agent::agent(&program, &home("agent").await?, &sizes, &mut figures).await?;
         }
         if wanted(Part::Storms) {
             fleet::storms(&program, &home("storms").await?, &fleets, &mut figures).await?;

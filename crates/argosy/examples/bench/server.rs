@@ -42,6 +42,11 @@ impl Home {
 }
 
 impl Home {
+    /// A file or directory of its own.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
     /// What the embedded store keeps, once no server has it; `None` if there is another store.
     pub(crate) fn data(&self) -> Option<PathBuf> {
         self.store.is_none().then(|| self.dir.join("data"))

@@ -54,7 +54,8 @@ pub(super) async fn run(session: &Session, verb: Verb) -> Result<Exit, Failure> 
             act::run(session, &args.act, &order, args.waiting.time()).await
         }
         Verbs::Diagnose(args) => {
-            let order = Order::diagnose(args.test, args.seconds);
+            let numbers = [("seconds", args.seconds), ("gpu", args.gpu), ("runs", args.runs)];
+            let order = Order::diagnose(args.test, numbers);
             let time = (!args.no_wait).then_some(args.timeout);
             act::run(session, &args.act, &order, time).await
         }

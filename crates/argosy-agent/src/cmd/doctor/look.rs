@@ -2,10 +2,12 @@
 
 use super::{Finding, Setup, State};
 use crate::clock::{Clock, System};
+use crate::config::{Config, ConfigError, FILE};
 use crate::gpu::{Gpu, GpuError, pci};
 use crate::host::{Roots, Sampler};
 use crate::identity::cloud;
 use crate::log::{self, Logs, Source};
+use futures_util::future::join_all;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -194,22 +196,32 @@ pub(super) async fn logs(setup: &Setup) -> Vec<Finding> {
     findings
 }
 
-pub(super) fn infiniband(roots: &Roots) -> Finding {
+/// InfiniBand and the clock.
+pub(super) fn host(roots: &Roots) -> [Finding; 2] {
     let host = Sampler::new(roots.clone()).sample(System.now());
     let directory = roots.sys.join("class/infiniband");
     let active = host.ports.iter().filter(|port| port.active == Some(true)).count();
-    match host.ports.len() {
-        0 => Finding::new(
-            "infiniband",
-            State::None,
-            format!("no port in {}", directory.display()),
-            "",
-        ),
+    let ports = match host.ports.len() {
+        0 => {
+            let seen = format!("no port in {}", directory.display());
+            Finding::new("infiniband", State::None, seen, "")
+        }
         count => {
             let seen = format!("{active} of {count} ports active");
             Finding::new("infiniband", State::Ok, seen, "")
         }
-    }
+    };
+    let clock = match host.clock_synchronised {
+        Some(true) => Finding::new("clock", State::Ok, "kept right by systemd-timesyncd", ""),
+        Some(false) => {
+            Finding::new("clock", State::Warn, "not synchronised", "see `timedatectl status`")
+        }
+        None => {
+            let seen = "systemd-timesyncd does not run; other services leave no word that we know";
+            Finding::new("clock", State::None, seen, "")
+        }
+    };
+    [ports, clock]
 }
 
 /// Whether it can be written to, by writing to it; one that is not there is not made.
@@ -251,12 +263,37 @@ pub(super) fn data_dir(dir: &Path) -> Finding {
     }
 }
 
-/// The server, and how far its clock is from ours.
-pub(super) async fn server(url: Option<&str>) -> Vec<Finding> {
-    let Some(url) = url else {
-        let way_out = "name it with --server, or ARGOSY_AGENT_SERVER";
+/// The configuration, and the one to go on with: an empty one if it is not good.
+pub(super) fn config(read: Result<Config, ConfigError>, named: Option<&Path>) -> (Finding, Config) {
+    let path = named.unwrap_or(Path::new(FILE));
+    match read {
+        Ok(config) if named.is_some() || path.exists() => {
+            (Finding::new("config", State::Ok, format!("{} is good", path.display()), ""), config)
+        }
+        Ok(config) => {
+            let seen = format!("{} is not there: flags and environment alone", path.display());
+            (Finding::new("config", State::None, seen, ""), config)
+        }
+        Err(error) => {
+            let way_out =
+                "`argosy-agent run` refuses it, too: correct it; the rest is looked at without it";
+            (Finding::new("config", State::Fail, error.to_string(), way_out), Config::default())
+        }
+    }
+}
+
+/// Each server.
+pub(super) async fn servers(urls: &[String]) -> Vec<Finding> {
+    if urls.is_empty() {
+        let way_out =
+            "name it with `servers` in the configuration, --server, or ARGOSY_AGENT_SERVER";
         return vec![Finding::new("server", State::None, "none is configured", way_out)];
-    };
+    }
+    join_all(urls.iter().map(|url| server(url))).await.concat()
+}
+
+/// One server, and how far its clock is from ours.
+pub(super) async fn server(url: &str) -> Vec<Finding> {
     let name = "server";
     let Ok(uri) = url.parse::<http::Uri>() else {
         let way_out = "write it as https://HOST[:PORT]";
@@ -322,21 +359,6 @@ fn skew(answer: &str) -> Option<Finding> {
         let seen = format!("this clock is {seconds} s ahead of the server's");
         Finding::new("clock skew", State::Warn, seen, "start a time service; see `timedatectl`")
     })
-}
-
-pub(super) async fn clock(roots: &Roots) -> Finding {
-    let host = Sampler::new(roots.clone()).sample(System.now());
-    match host.clock_synchronised {
-        Some(true) => Finding::new("clock", State::Ok, "kept right by systemd-timesyncd", ""),
-        Some(false) => {
-            Finding::new("clock", State::Warn, "not synchronised", "see `timedatectl status`")
-        }
-        None => {
-            let seen =
-                "systemd-timesyncd does not run; another service leaves no word that we know";
-            Finding::new("clock", State::None, seen, "")
-        }
-    }
 }
 
 pub(super) fn token(file: Option<&Path>, setup: &Setup) -> Finding {

@@ -14,8 +14,10 @@ const SHOWN_MAX: usize = 12;
 
 pub(super) fn page(report: &Report, screen: &Screen) -> String {
     let mut out = headline(report, screen);
-    for reason in report.reasons.iter().take(SHOWN_MAX) {
-        out.push_str(&reason_lines(reason, report.at, screen));
+    let shown = || report.reasons.iter().take(SHOWN_MAX);
+    let widest = shown().map(|reason| clean(&reason.code).chars().count()).max().unwrap_or(0);
+    for reason in shown() {
+        out.push_str(&reason_lines(reason, widest, report.at, screen));
     }
     out.push_str(&more(report.reasons.len()));
     out.push('\n');
@@ -47,6 +49,9 @@ const fn look(word: Word) -> (&'static str, Paint) {
 fn headline(report: &Report, screen: &Screen) -> String {
     let (word, paint) = look(report.verdict);
     let about = match (report.gpus.len(), report.reasons.len()) {
+        (0, 0) if report.driver.error.is_none() => {
+            "nothing is wrong with what was looked at, which was not the GPUs".to_owned()
+        }
         (0, 0) => "a machine without GPUs, and nothing is wrong with it".to_owned(),
         (1, 0) => "1 GPU, and nothing is wrong".to_owned(),
         (count, 0) => format!("{count} GPUs, and nothing is wrong"),
@@ -56,9 +61,14 @@ fn headline(report: &Report, screen: &Screen) -> String {
     format!("{}: {about}\n", screen.paint(word, paint))
 }
 
-fn reason_lines(reason: &Reason, at: Timestamp, screen: &Screen) -> String {
+fn reason_lines(reason: &Reason, widest: usize, at: Timestamp, screen: &Screen) -> String {
     let (_, paint) = look(reason.word);
-    let place = reason.gpu.map(|gpu| format!("GPU {gpu}: ")).unwrap_or_default();
+    let place = match (reason.gpu.map(|gpu| format!("GPU {gpu}")), &reason.pci) {
+        (Some(gpu), _) if reason.message.contains(&gpu) => String::new(),
+        (Some(gpu), _) => format!("{gpu}: "),
+        (None, Some(pci)) => format!("at {pci}: "),
+        (None, None) => String::new(),
+    };
     let often = match (reason.count, reason.last) {
         (_, None) => String::new(),
         (1, Some(last)) => format!(" ({} ago)", age(last, at)),
@@ -66,11 +76,11 @@ fn reason_lines(reason: &Reason, at: Timestamp, screen: &Screen) -> String {
     };
     let code = clean(&reason.code);
     let text = format!("{place}{}{often}", reason.message);
-    let mut out = screen.paragraph(&format!("  {code}  "), &text);
+    let mut out = screen.paragraph(&format!("  {code:widest$}  "), &text);
     // Painted after the lines were broken, or the marks would count as letters.
     out = out.replacen(&code, &screen.paint(&code, paint), 1);
     if !reason.advice.is_empty() {
-        out.push_str(&screen.paragraph("      → ", &reason.advice));
+        out.push_str(&screen.paragraph(&format!("  {:widest$}  → ", ""), &reason.advice));
     }
     out
 }

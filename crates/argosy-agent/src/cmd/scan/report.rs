@@ -75,6 +75,9 @@ pub struct Reason {
     /// The GPU's number, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<u32>,
+    /// Where it is on the PCI bus, if the kernel said so: all there is of a GPU that is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pci: Option<String>,
     /// A sentence.
     pub message: String,
     /// What helps; empty if the message says it.
@@ -403,6 +406,7 @@ fn check_reason(check: &CheckOutcome) -> Option<Reason> {
         word: check.word,
         code: check.reason.clone(),
         gpu: None,
+        pci: None,
         message: check.message.clone(),
         advice: String::new(),
         count: 1,
@@ -454,6 +458,7 @@ fn signal_reason(found: &SignalFound, recovery: &BTreeMap<u32, u32>) -> Option<R
         word,
         code,
         gpu,
+        pci: signal.metrics.get("pci").cloned(),
         message: signal.message.clone(),
         advice: advice(signal),
         count: signal.count,

@@ -57,11 +57,12 @@ impl Order {
         Ok(Self { drain_for_seconds, ..Self::new(CommandType::Drain).forced(force) })
     }
 
-    pub(super) fn diagnose(test: Test, seconds: Option<u32>) -> Self {
+    /// `numbers` are the parameters that were given.
+    pub(super) fn diagnose(test: Test, numbers: [(&str, Option<u32>); 3]) -> Self {
         let mut order = Self::new(CommandType::RunDiagnostic);
         order.parameters.insert("test".to_owned(), test.word().to_owned());
-        let seconds = seconds.map(|seconds| ("seconds".to_owned(), seconds.to_string()));
-        order.parameters.extend(seconds);
+        let given = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
+        order.parameters.extend(given.map(|(name, number)| (name.to_owned(), number.to_string())));
         order
     }
 

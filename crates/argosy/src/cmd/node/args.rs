@@ -177,6 +177,12 @@ pub(super) struct Diagnose {
     /// How long it may run.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(super) seconds: Option<u32>,
+    /// Only on this GPU, counted from 0.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub(super) gpu: Option<u32>,
+    /// How many products or copies.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) runs: Option<u32>,
     /// Only tell the nodes; `argosy command wait` shows the results.
     #[arg(long)]
     pub(super) no_wait: bool,

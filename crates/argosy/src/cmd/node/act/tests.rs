@@ -45,7 +45,7 @@ Drain 4 nodes (a100: 1, h100: 3):
 fn what_matters_is_asked_about_and_needs_a_reason() {
     let (drain, terminate) = (Order::drain(None, false).unwrap(), Order::terminate(false));
     let (cordon, uncordon) = (Order::cordon(), Order::uncordon());
-    let diagnose = Order::diagnose(Test::Quick, None);
+    let diagnose = Order::diagnose(Test::Quick, [("seconds", None), ("gpu", None), ("runs", None)]);
     // The order, how many nodes, whether they were selected: whether it asks, whether it needs a reason.
     let rows = [
         (&cordon, 1, false, false, false),
@@ -81,10 +81,13 @@ fn orders_become_what_the_api_understands() {
             }),
         ),
         (
-            Order::diagnose(Test::Memory, Some(300)),
+            Order::diagnose(
+                Test::Memory,
+                [("seconds", Some(300)), ("gpu", Some(0)), ("runs", None)],
+            ),
             json!({
                 "type": "RUN_DIAGNOSTIC", "reason": "why",
-                "parameters": { "test": "memory", "seconds": "300" },
+                "parameters": { "test": "memory", "seconds": "300", "gpu": "0" },
             }),
         ),
         (Order::terminate(false), json!({ "type": "TERMINATE", "reason": "why" })),
