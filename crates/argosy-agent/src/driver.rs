@@ -26,8 +26,8 @@ use crate::spool::Keep;
 use argosy_api::rpc::attach::{Said, Told};
 use argosy_api::rpc::node::RegisterNodeRequest;
 use disk::DiskThread;
-use jiff::Timestamp;
 use own::Own;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -122,7 +122,9 @@ struct Driver {
     answers: mpsc::Receiver<Event>,
     stream: Option<Stream>,
     calls: mpsc::Sender<Call>,
-    wake: Option<Timestamp>,
+    /// What happened while effects were carried out, and is to be heard after them: an agent that is told
+    /// of it in between would have its later words carried out before its earlier ones.
+    unheard: VecDeque<Event>,
     exit: Option<Exit>,
     /// The tasks that are to live as long as we do.
     tasks: JoinSet<&'static str>,
@@ -190,11 +192,12 @@ impl Driver {
             answers,
             stream: None,
             calls,
-            wake: None,
+            unheard: VecDeque::new(),
             exit: None,
             tasks,
         };
         driver.carry_out(effects);
+        driver.hear_rest();
         Ok(driver)
     }
 
@@ -227,28 +230,34 @@ impl Driver {
                 }
                 () = tokio::time::sleep(wait) => Event::Woke,
             };
-            match &event {
-                Event::Lost(_) => {
-                    self.stream = None;
-                    Figures::set(&self.figures.connected, 0);
-                    Figures::count(&self.figures.reconnects);
-                }
-                Event::Told(_) => Figures::set(&self.figures.connected, 1),
-                _ => {}
-            }
             self.hear(event);
         }
     }
 
     fn wait(&self) -> Duration {
-        let Some(wake) = self.wake else { return SLEEP_MAX };
+        let Some(wake) = self.agent.wakes_at() else { return SLEEP_MAX };
         let wait = Duration::try_from(wake.duration_since(self.clock.now()));
         wait.unwrap_or(Duration::ZERO).min(SLEEP_MAX)
     }
 
     fn hear(&mut self, event: Event) {
-        let effects = self.agent.on(event, self.clock.now());
-        self.carry_out(effects);
+        self.unheard.push_back(event);
+        self.hear_rest();
+    }
+
+    fn hear_rest(&mut self) {
+        while let Some(event) = self.unheard.pop_front() {
+            if let Event::Lost(_) = event {
+                self.stream = None;
+                Figures::set(&self.figures.connected, 0);
+                Figures::count(&self.figures.reconnects);
+            }
+            if let Event::Told(_) = event {
+                Figures::set(&self.figures.connected, 1);
+            }
+            let effects = self.agent.on(event, self.clock.now());
+            self.carry_out(effects);
+        }
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -264,9 +273,7 @@ impl Driver {
                 Effect::KeepReport(report) => self.disk.keep(Keep::Report(report)),
                 Effect::Forget(sequence) => self.disk.keep(Keep::Taken(sequence)),
                 Effect::Note(entry) => {
-                    if let Err(event) = self.disk.note(entry) {
-                        self.hear(event);
-                    }
+                    self.unheard.extend(self.disk.note(entry).err());
                 }
                 Effect::Begin(order) => {
                     Figures::count(&self.figures.commands);
@@ -274,7 +281,8 @@ impl Driver {
                 }
                 Effect::Cancel(id) => self.worker.cancel(&id),
                 Effect::Exit(exit) => self.exit = Some(exit),
-                Effect::Wake(time) => self.wake = Some(time),
+                // The agent is asked when it is time to sleep.
+                Effect::Wake(_) => {}
                 Effect::Notice(Notice { wrong: true, sentence, about }) => {
                     tracing::warn!(about, "{sentence}");
                 }
@@ -309,10 +317,11 @@ impl Driver {
         }
         match &self.stream {
             Some(stream) => {
-                if stream.saying.try_send(said).is_err() {
-                    self.stream = None;
+                // The rest of what was to be said now is not said by calls: all of it is lost, once.
+                let lost = self.unheard.iter().any(|event| matches!(event, Event::Lost(_)));
+                if !lost && stream.saying.try_send(said).is_err() {
                     let why = "the control plane does not read what is said on the stream";
-                    self.hear(Event::Lost(Loss::Ended(why.to_owned())));
+                    self.unheard.push_back(Event::Lost(Loss::Ended(why.to_owned())));
                 }
             }
             None => self.call(Call::Say(said)),

@@ -1,6 +1,56 @@
 use super::*;
 use crate::check::Word;
-use jiff::SignedDuration;
+use crate::clock::Simulated;
+use crate::link::Token;
+use argosy_api::rpc::node::Welcome;
+use jiff::{SignedDuration, Timestamp};
+
+/// A driver whose control plane is nobody.
+fn driver(dir: &crate::testing::Dir) -> Driver {
+    let now = Timestamp::from_second(1_000_000).unwrap();
+    let servers = ["http://127.0.0.1:1".to_owned()];
+    let who = Identity {
+        node_id: "gpu-1".to_owned(),
+        boot_id: "boot-1".to_owned(),
+        agent_version: "1".to_owned(),
+    };
+    let parts = Parts {
+        link: Link::new(&servers, &who.node_id, Token::None, None, dir.path()).unwrap(),
+        who,
+        machine: RegisterNodeRequest::default(),
+        data_dir: dir.path().to_owned(),
+        gpu: Box::new(NoGpus),
+        watcher: Box::new(Without),
+        signals: mpsc::channel(1).1,
+        collector: Box::new(GpusOnly),
+        handlers: Handlers::default(),
+        figures: Arc::default(),
+        clock: Arc::new(Simulated::new(now)),
+    };
+    Driver::start(parts).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_not_read_is_lost_once_and_the_driver_sleeps_as_long_as_the_agent_wants() {
+    let dir = crate::testing::Dir::new();
+    let mut driver = driver(&dir);
+    let (saying, _nobody_reads) = mpsc::channel(1);
+    let (_telling, told) = mpsc::channel(1);
+    let mut set = JoinSet::new();
+    let task = set.spawn(std::future::pending::<()>());
+    driver.stream = Some(Stream { saying, told, task });
+    let registration = Arc::new(RegisterNodeRequest::default());
+    driver.hear(Event::Described { registration, complete: true });
+    // A registration, which fits, and a heartbeat, which does not.
+    driver.hear(Event::Told(Told::from(Welcome::default())));
+    assert!(driver.stream.is_none() && !driver.agent.is_heard());
+    let load = |figure: &std::sync::atomic::AtomicU64| figure.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!((load(&driver.figures.connected), load(&driver.figures.reconnects)), (0, 1));
+    let wake = driver.agent.wakes_at().unwrap().duration_since(driver.clock.now());
+    assert_eq!(SignedDuration::try_from(driver.wait()).unwrap(), wake.max(SignedDuration::ZERO));
+    // What was left to say was not said by calls of its own.
+    assert_eq!(driver.calls.capacity(), CALLS_MAX);
+}
 
 #[test]
 fn n5_an_agent_that_is_started_too_often_says_so() {
