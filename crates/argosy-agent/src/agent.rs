@@ -380,7 +380,9 @@ impl Agent {
     /// The control plane knows us, and how far we are.
     fn known(&mut self, health_sequence: u64, out: &mut Vec<Effect>) {
         self.outbox.numbered(health_sequence, out);
-        self.due.ack = self.orders.has_unanswered().then_some(self.latest);
+        if self.orders.has_unanswered() {
+            self.due.ack.get_or_insert(self.latest);
+        }
         self.due.beat.get_or_insert(self.latest);
     }
 

@@ -156,6 +156,7 @@ impl Agent {
     fn settle_nothing(&mut self) {
         self.registration_unanswered();
         self.outbox.unnumbered();
+        self.orders.unsaid();
         self.due.poll = None;
         self.due.beat = None;
         self.due.ack = None;

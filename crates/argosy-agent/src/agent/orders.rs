@@ -23,19 +23,31 @@ const GRACE: SignedDuration = SignedDuration::from_secs(60);
 const ACK_FIRST: SignedDuration = SignedDuration::from_secs(5);
 /// See `ACK_FIRST`.
 const ACK_MAX: SignedDuration = SignedDuration::from_secs(300);
+/// How many outcomes are said at a time, and how long to wait before the next that were not said yet. After
+/// a long outage many wait, and a line that is given more than it holds is a line that is lost.
+const ACKS_MAX: usize = 16;
+/// See `ACKS_MAX`.
+const ACKS_EVERY: SignedDuration = SignedDuration::from_secs(1);
 /// How long a node that was terminated waits for its outcome to be heard before it stops anyway.
 const LEAVE_MAX: SignedDuration = SignedDuration::from_secs(10);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orders {
     /// Those that have ended, the oldest first; at most `ENDED_MAX`.
-    ended: VecDeque<Entry>,
+    ended: VecDeque<Ended>,
     running: Option<Box<Running>>,
     queue: VecDeque<Queued>,
     /// How often the outcomes were repeated in a row.
     repeats: u32,
     /// Set once the node was terminated: then nothing else is begun.
     leaving: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Ended {
+    entry: Entry,
+    /// How often its outcome was said on the line that is open.
+    said: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -62,14 +74,21 @@ enum State {
 
 impl Orders {
     pub(super) fn has_unanswered(&self) -> bool {
-        self.ended.iter().any(|entry| !entry.answered)
+        self.ended.iter().any(|ended| !ended.entry.answered)
+    }
+
+    /// The line is gone: what was said on it and not heard counts as not said.
+    pub(super) fn unsaid(&mut self) {
+        for ended in &mut self.ended {
+            ended.said = 0;
+        }
     }
 
     fn keep(&mut self, entry: Entry) {
-        self.ended.push_back(entry);
+        self.ended.push_back(Ended { entry, said: 0 });
         while ENDED_MAX < self.ended.len() {
             // What was not heard is kept longest; if nothing was ever heard, the oldest goes.
-            let heard = self.ended.iter().position(|entry| entry.answered).unwrap_or(0);
+            let heard = self.ended.iter().position(|ended| ended.entry.answered).unwrap_or(0);
             self.ended.remove(heard);
         }
     }
@@ -138,9 +157,11 @@ impl Agent {
 
     /// Whether the command is known already; then it is said again how far it is.
     fn recognise(&mut self, order: &Order, now: Timestamp, out: &mut Vec<Effect>) -> bool {
-        if let Some(entry) = self.orders.ended.iter_mut().find(|entry| entry.order.id == order.id) {
+        let mut ended = self.orders.ended.iter_mut();
+        if let Some(ended) = ended.find(|ended| ended.entry.order.id == order.id) {
             // Told again, so it did not hear.
-            entry.answered = false;
+            ended.entry.answered = false;
+            ended.said = 0;
             self.due.ack = Some(now);
             return true;
         }
@@ -352,7 +373,8 @@ impl Agent {
     }
 
     fn settle(&mut self, id: &str, out: &mut Vec<Effect>) {
-        let heard = self.orders.ended.iter_mut().find(|entry| entry.order.id == id);
+        let mut ended = self.orders.ended.iter_mut().map(|ended| &mut ended.entry);
+        let heard = ended.find(|entry| entry.order.id == id);
         let Some(entry) = heard.filter(|entry| !entry.answered) else { return };
         entry.answered = true;
         if let Some(end) = &mut entry.end {
@@ -366,17 +388,26 @@ impl Agent {
         }
     }
 
-    /// Says every outcome that was not heard.
+    /// Says outcomes that were not heard: those that were not said yet, or if all were, those that were said
+    /// least.
     pub(super) fn repeat_acks(&mut self, now: Timestamp, out: &mut Vec<Effect>) {
-        let unheard = self.orders.ended.iter().filter(|entry| !entry.answered);
-        let before = out.len();
-        for entry in unheard {
+        let unheard = self.orders.ended.iter_mut().filter(|ended| !ended.entry.answered);
+        let mut unheard: Vec<&mut Ended> = unheard.collect();
+        if unheard.is_empty() {
+            self.due.ack = None;
+            return;
+        }
+        unheard.sort_by_key(|ended| ended.said);
+        let unsaid = unheard.iter().filter(|ended| ended.said == 0).count();
+        let many = if unsaid == 0 { ACKS_MAX } else { unsaid.min(ACKS_MAX) };
+        for Ended { entry, said } in unheard.into_iter().take(many) {
+            *said = said.saturating_add(1);
             if let Some(end) = &entry.end {
                 out.push(Effect::Say(Said::from(wire::ack(&entry.order.id, end))));
             }
         }
-        if before == out.len() {
-            self.due.ack = None;
+        if ACKS_MAX < unsaid {
+            self.due.ack = Some(later(now, ACKS_EVERY));
             return;
         }
         self.orders.repeats = self.orders.repeats.saturating_add(1);

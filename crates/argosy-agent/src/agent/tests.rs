@@ -482,6 +482,36 @@ fn a_command_is_noted_begun_and_ended_and_its_end_repeated_until_heard() {
 }
 
 #[test]
+fn many_ends_that_were_not_heard_are_said_a_few_at_a_time_and_each_in_its_turn() {
+    let mut desk = Desk::new();
+    let entry = |number: u32| Entry {
+        end: Some(End::completed(at(-50), "done")),
+        ..begun(command(&format!("c{number}"), CommandType::COMMAND_TYPE_CORDON), "boot-1")
+    };
+    let journal = (0..256).map(entry).collect();
+    desk.on(Event::Started { spooled: Spooled::default(), journal });
+    let acks = |words: &[String]| words.iter().filter(|word| word.contains("ack ")).count();
+    let first = desk.on(welcome(0));
+    assert_eq!(acks(&first), 16, "{first:?}");
+    // Registered meanwhile, it does not begin anew.
+    assert_eq!(acks(&desk.on(registered())), 0);
+    let said = desk.pass(15);
+    let mut each: Vec<&str> = first.iter().chain(&said).filter_map(|w| w.split("ack ").nth(1)).collect();
+    each.sort_unstable();
+    each.dedup();
+    assert_eq!((each.len(), acks(&said)), (256, 240));
+    // Nobody answers: they are repeated by as few, and the next are others.
+    let again = desk.pass(11);
+    assert!((16..=48).contains(&acks(&again)), "{again:?}");
+    assert!(again.iter().any(|w| w.contains("ack c0 ")) && again.iter().all(|w| !w.contains("ack c255 ")));
+    // One more that ends is said alone.
+    desk.told(command("new", CommandType::COMMAND_TYPE_CORDON));
+    desk.on(noted("new"));
+    let done = desk.on(ended("new", End::completed(at(40), "done")));
+    assert_eq!(done, ["note new ended", "ack new completed: done"]);
+}
+
+#[test]
 fn f1_f3_a_command_that_is_told_again_is_answered_and_not_done_again() {
     let mut desk = Desk::settled();
     let quick = || command("c1", CommandType::COMMAND_TYPE_RUN_DIAGNOSTIC);
