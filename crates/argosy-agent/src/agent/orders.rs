@@ -17,6 +17,8 @@ const ID_LEN_MAX: usize = 128;
 /// How long a command without a deadline may run. The longest diagnostic takes an hour; a handler that
 /// hangs must not keep the next command waiting for ever.
 const COMMAND_MAX: SignedDuration = SignedDuration::from_hours(2);
+/// How long the journal may take. A disk that hangs must not keep this command and all behind it waiting.
+const NOTING_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// How long a handler may take to say that it stopped, once it should have.
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 /// The wait before an outcome is said again, at first and at most.
@@ -197,12 +199,35 @@ impl Agent {
     }
 
     fn cancel(&mut self, id: &str, now: Timestamp, out: &mut Vec<Effect>) {
-        let Some(running) = &mut self.orders.running else { return };
-        if running.entry.order.id == id && running.state == State::Doing {
-            running.state = State::Cancelling;
-            self.due.guard = Some(later(now, GRACE));
-            out.push(Effect::Cancel(id.to_owned()));
+        let waits = self.orders.queue.iter().position(|queued| queued.order.id == id);
+        if let Some(Queued { order, begun }) = waits.and_then(|at| self.orders.queue.remove(at)) {
+            let entry = begun.unwrap_or_else(|| self.entry(order, now));
+            return self.take_back(entry, now, out);
         }
+        let Some(running) = self.orders.running.as_mut().filter(|run| run.entry.order.id == id)
+        else {
+            return;
+        };
+        match running.state {
+            State::Doing => {
+                running.state = State::Cancelling;
+                self.due.guard = Some(later(now, GRACE));
+                out.push(Effect::Cancel(id.to_owned()));
+            }
+            State::Noting => {
+                self.due.guard = None;
+                if let Some(running) = self.orders.running.take() {
+                    self.take_back(running.entry, now, out);
+                }
+            }
+            State::Cancelling => {}
+        }
+    }
+
+    /// Ends a command that was not begun here.
+    fn take_back(&mut self, entry: Entry, now: Timestamp, out: &mut Vec<Effect>) {
+        let end = End::cancelled(now, &entry.order, "taken back before it was begun");
+        self.finish(entry, end, out);
     }
 
     /// Ends what is overdue, begins what is next, and leaves when all is said.
@@ -233,7 +258,10 @@ impl Agent {
         let entry = begun.unwrap_or_else(|| self.entry(order, now));
         match state {
             State::Doing => self.start(&entry, now, out),
-            State::Noting | State::Cancelling => out.push(Effect::Note(Box::new(entry.clone()))),
+            State::Noting | State::Cancelling => {
+                self.due.guard = Some(later(now, NOTING_MAX));
+                out.push(Effect::Note(Box::new(entry.clone())));
+            }
         }
         self.orders.running = Some(Box::new(Running { entry, state }));
     }
@@ -265,6 +293,7 @@ impl Agent {
             return;
         };
         // A cordon may be done twice, so it does not need the journal; the others do.
+        self.due.guard = None;
         let harmless = matches!(running.entry.order.kind, Kind::Cordon | Kind::Uncordon);
         if let Some(error) = error.filter(|_| !harmless) {
             let why = format!("not begun, because the journal cannot be written: {error}");
@@ -308,7 +337,10 @@ impl Agent {
         let Some(running) = &self.orders.running else { return };
         let order = running.entry.order.clone();
         match running.state {
-            State::Noting => {}
+            State::Noting => {
+                let why = format!("the disk did not answer for {} s", NOTING_MAX.as_secs());
+                self.noted(&order.id, Some(why), now, out);
+            }
             State::Doing => self.cancel(&order.id, now, out),
             State::Cancelling => {
                 let why = "it did not stop when it was to";

@@ -708,6 +708,44 @@ fn a6_without_a_journal_only_what_may_be_done_twice_is_done() {
 }
 
 #[test]
+fn a_disk_that_hangs_is_a_journal_that_cannot_be_written() {
+    let mut desk = Desk::settled();
+    desk.told(command("t1", CommandType::COMMAND_TYPE_TERMINATE));
+    desk.told(command("c1", CommandType::COMMAND_TYPE_CORDON));
+    let done = desk.pass(10);
+    let why = "10: ack t1 failed: not begun, because the journal cannot be written: the disk did not \
+               answer for 10 s";
+    assert!(done.contains(&why.to_owned()), "{done:?}");
+    // What waited behind it has its turn, and what may be done twice is done.
+    let done = desk.pass(10);
+    assert!(done.contains(&"20: begin c1".to_owned()), "{done:?}");
+    // What the disk says at last is of no use to anybody.
+    assert_eq!(desk.on(noted("t1")), [""; 0]);
+}
+
+#[test]
+fn a_command_that_is_taken_back_before_it_was_begun_is_not_begun() {
+    let mut desk = Desk::settled();
+    desk.told(drain("d1", 1000));
+    desk.told(command("q1", CommandType::COMMAND_TYPE_RUN_DIAGNOSTIC));
+    let over = |id| heard(id, CommandState::COMMAND_STATE_CANCELLED);
+    // One waits behind the other; then the other, whose note is being written.
+    let waits = desk.told(over("q1"));
+    let ended = ["note q1 ended", "ack q1 failed: taken back before it was begun"];
+    assert_eq!(waits, ended);
+    let noting = desk.told(over("d1"));
+    let ended = ["note d1 ended", "ack d1 failed cancelled: taken back before it was begun"];
+    assert_eq!(noting, ended);
+    assert_eq!(desk.on(noted("d1")), [""; 0]);
+    // By a later command, too.
+    desk.told(drain("d2", 1000));
+    let done = desk.told(command("u1", CommandType::COMMAND_TYPE_UNCORDON));
+    assert!(done.contains(&"note d2 ended".to_owned()), "{done:?}");
+    assert!(done.contains(&"note u1 begun".to_owned()), "{done:?}");
+    assert_eq!(desk.on(noted("d2")), [""; 0]);
+}
+
+#[test]
 fn a_control_plane_that_answers_nonsense_does_not_stop_heartbeats() {
     let mut desk = Desk::settled();
     let nonsense: Vec<Told> = vec![
