@@ -455,6 +455,7 @@ impl Agent {
             out.push(Effect::Poll);
         }
         self.due.report = self.outbox.flush(now, out);
+        self.give_up_deaf(now, out);
     }
 
     fn register(&mut self, now: Timestamp, out: &mut Vec<Effect>) {

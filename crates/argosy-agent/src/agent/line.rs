@@ -53,6 +53,9 @@ const RETURN_SPREAD: SignedDuration = SignedDuration::from_secs(5);
 const CALLING_FOR: SignedDuration = SignedDuration::from_secs(300);
 /// After so many streams in a row that ended without a word, somebody in between does not like streams.
 const WORDLESS_MAX: u32 = 2;
+/// After so many reports in a row without a word of any kind, whoever holds the stream open does not listen:
+/// something in between may answer pings for a control plane that is long gone.
+const UNANSWERED_MAX: u32 = 2;
 
 impl Line {
     pub(super) fn is_open(&self) -> bool {
@@ -68,6 +71,7 @@ impl Agent {
     /// Somebody answered.
     pub(super) fn hear(&mut self, now: Timestamp) {
         self.line.failures = 0;
+        self.outbox.unanswered = 0;
         if self.line.state == State::Opening {
             self.line.state = State::Attached;
             self.due.line = None;
@@ -88,6 +92,14 @@ impl Agent {
                 self.open(now, out);
             }
             State::Attached => self.due.line = None,
+        }
+    }
+
+    /// Gives a stream up on which nothing is answered any more. Calls have deadlines of their own.
+    pub(super) fn give_up_deaf(&mut self, now: Timestamp, out: &mut Vec<Effect>) {
+        if self.line.state == State::Attached && UNANSWERED_MAX <= self.outbox.unanswered {
+            let why = "reports are not answered, nor is anything else told";
+            self.lost(Loss::Ended(why.to_owned()), now, out);
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Outbox {
     flying: Option<Box<Report>>,
     /// When the flying one was said; `None` if it is to be said.
     pub(super) said_at: Option<Timestamp>,
+    /// How often in a row a report was said and nothing at all was heard after it.
+    pub(super) unanswered: u32,
     /// Not before this time, after a refusal.
     not_before: Option<Timestamp>,
     outcomes: Vec<CheckOutcome>,
@@ -114,6 +116,7 @@ impl Outbox {
     pub(super) fn unnumbered(&mut self) {
         self.numbered = false;
         self.said_at = None;
+        self.unanswered = 0;
     }
 
     /// A report was taken, or was known already: both mean that it arrived.
@@ -169,6 +172,7 @@ impl Outbox {
             if now < again {
                 return Some(again);
             }
+            self.unanswered = self.unanswered.saturating_add(1);
         }
         if self.flying.is_none() {
             if !self.owes() {

@@ -364,6 +364,25 @@ fn a_stream_that_stays_silent_counts_as_none() {
 }
 
 #[test]
+fn a_stream_on_which_nothing_is_answered_any_more_is_given_up() {
+    let mut desk = Desk::settled();
+    desk.on(Event::Seen(vec![xid(79, 0)]));
+    let done = desk.pass(60);
+    assert!(done.contains(&"30: report 2 (0 results, 1 events)".to_owned()), "{done:?}");
+    assert!(done.contains(&"60: detach".to_owned()), "{done:?}");
+    let done = desk.pass(5);
+    assert!(done.iter().any(|word| word.ends_with("attach 2")), "{done:?}");
+    // Any word shows that somebody listens.
+    let mut desk = Desk::settled();
+    desk.on(Event::Seen(vec![xid(79, 0)]));
+    for _ in 0..20 {
+        let done = desk.pass(20);
+        assert!(!done.iter().any(|word| word.contains("detach")), "{done:?}");
+        desk.told(HeartbeatAck::default());
+    }
+}
+
+#[test]
 fn reports_fly_one_at_a_time_and_signals_are_said_at_once() {
     let mut desk = Desk::settled();
     let seen = |code| Event::Seen(vec![xid(code, 0)]);
