@@ -100,11 +100,14 @@ impl Agent {
     /// Goes on where the last agent was.
     pub(super) fn restore(&mut self, journal: Vec<Entry>, now: Timestamp, out: &mut Vec<Effect>) {
         for entry in journal {
-            if entry.end.is_some() {
+            let rebooted = entry.boot_id != self.who.boot_id;
+            if let Some(end) = &entry.end {
+                // It was to leave and was started again before anybody heard why: it says so and leaves.
+                let left = leaves(&entry.order, end) && !entry.answered && !rebooted;
+                self.orders.leaving |= left;
                 self.orders.keep(entry);
                 continue;
             }
-            let rebooted = entry.boot_id != self.who.boot_id;
             let whose = if rebooted { "the machine" } else { "the agent" };
             match entry.order.kind {
                 Kind::RunDiagnostic | Kind::Unknown(_) => {
@@ -323,7 +326,7 @@ impl Agent {
         let ended = self.orders.running.take_if(|running| running.entry.order.id == id);
         let Some(running) = ended else { return };
         self.due.guard = None;
-        let leaves = running.entry.order.kind == Kind::Terminate && end.completed && end.exit;
+        let leaves = leaves(&running.entry.order, &end);
         self.finish(running.entry, end, out);
         if leaves {
             self.orders.leaving = true;
@@ -472,4 +475,9 @@ impl Agent {
             answered: false,
         }
     }
+}
+
+/// Whether the process ends after a command that ended so.
+fn leaves(order: &Order, end: &End) -> bool {
+    order.kind == Kind::Terminate && end.completed && end.exit
 }

@@ -701,6 +701,32 @@ fn a_terminated_node_leaves_when_its_end_was_heard_or_soon_after() {
 }
 
 #[test]
+fn n9_a_terminated_node_that_was_started_again_before_it_was_heard_leaves_when_it_is() {
+    // During which start of the machine, whether it was heard, whether it was to leave; does it leave?
+    let rows = [
+        ("boot-1", false, true, true),
+        ("boot-1", false, false, false),
+        ("boot-1", true, true, false),
+        ("boot-0", false, true, false),
+    ];
+    for (boot_id, answered, exit, leaves) in rows {
+        let mut desk = Desk::new();
+        let entry = Entry {
+            end: Some(End { exit, ..End::completed(at(-50), "stopping") }),
+            answered,
+            ..begun(command("t1", CommandType::COMMAND_TYPE_TERMINATE), boot_id)
+        };
+        desk.on(Event::Started { spooled: Spooled::default(), journal: vec![entry] });
+        assert!(!desk.pass(14).iter().any(|word| word.contains("exit")));
+        let said = desk.on(welcome(0));
+        assert_eq!(said.contains(&"ack t1 completed: stopping".to_owned()), !answered, "{said:?}");
+        let done = desk.told(heard("t1", CommandState::COMMAND_STATE_COMPLETED));
+        let left = done.contains(&"exit Terminated".to_owned());
+        assert_eq!(left, leaves, "{boot_id} {answered} {exit}: {done:?}");
+    }
+}
+
+#[test]
 fn a_handler_that_does_not_stop_is_given_up() {
     let mut desk = Desk::settled();
     desk.told(drain("d1", 100));
