@@ -122,6 +122,8 @@ pub enum Effect {
     KeepReport(Box<Report>),
     /// Forget the kept report: it was taken.
     Forget(u64),
+    /// Keep this on disk and nothing else.
+    KeepOnly(Box<Spooled>),
     /// Write this down so that it survives a crash. Answered by `Noted`.
     Note(Box<Entry>),
     /// Begin a command. Answered by `Ended`, perhaps after some `Progress`.
@@ -297,6 +299,11 @@ impl Agent {
     /// When this agent wants to be woken; `None` before it has begun.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         self.wake
+    }
+
+    /// Everything that is to be kept on disk, for whoever could not keep it piece by piece.
+    pub fn unsent(&self) -> Spooled {
+        self.outbox.unsent()
     }
 
     /// Whether the control plane has answered on the line that is open now.

@@ -32,6 +32,7 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -268,10 +269,14 @@ impl Driver {
                 Effect::Say(said) => self.say(said),
                 Effect::Poll => self.call(Call::Poll),
                 // A round that still runs is the next one, too.
-                Effect::Check(names) => _ = self.rounds.try_send(names),
-                Effect::Keep(signals) => self.disk.keep(Keep::Signals(signals)),
-                Effect::KeepReport(report) => self.disk.keep(Keep::Report(report)),
-                Effect::Forget(sequence) => self.disk.keep(Keep::Taken(sequence)),
+                Effect::Check(names) => {
+                    _ = self.rounds.try_send(names);
+                    self.catch_up();
+                }
+                Effect::Keep(signals) => self.keep(Keep::Signals(signals)),
+                Effect::KeepReport(report) => self.keep(Keep::Report(report)),
+                Effect::Forget(sequence) => self.keep(Keep::Taken(sequence)),
+                Effect::KeepOnly(spooled) => self.keep(Keep::All(spooled)),
                 Effect::Note(entry) => {
                     self.unheard.extend(self.disk.note(entry).err());
                 }
@@ -291,6 +296,21 @@ impl Driver {
                 }
             }
         }
+    }
+
+    fn keep(&mut self, keep: Keep) {
+        if !self.catch_up() {
+            self.disk.keep(keep);
+        }
+    }
+
+    /// Whether the spool missed something: then it is written anew from what the agent knows.
+    fn catch_up(&mut self) -> bool {
+        let behind = self.disk.behind.load(Ordering::Relaxed);
+        if behind {
+            self.disk.keep(Keep::All(Box::new(self.agent.unsent())));
+        }
+        behind
     }
 
     fn attach(&mut self, hello: argosy_api::rpc::node::Hello) {

@@ -2,11 +2,11 @@
 //!
 //! What a newcomer gets wrong: the agent's own memory is the truth while it runs; the file is for the
 //! next one. So a write that fails (a full disk) costs nothing until the process dies, and is made good
-//! by the next that succeeds. Metrics are never kept, and the outcomes of commands have a file of their
+//! when the file is written anew from memory, which alone knows what was missed. Metrics are never kept, and the outcomes of commands have a file of their
 //! own, the journal, which drops none that was not heard.
 
 use crate::check::CheckOutcome;
-use crate::record::{Medium, Opened, Record, Records};
+use crate::record::{Medium, Opened, RECORD_LEN_MAX, Record, Records};
 use crate::signal::Signal;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ const COMPACT_FROM: u64 = 64 * 1024;
 const SIGNAL: u8 = 1;
 const REPORT: u8 = 2;
 const TAKEN: u8 = 3;
+/// A signal of the next report, where they are too many for one record.
+const PART: u8 = 4;
 
 /// A report with its number, as it was made: sent again, it is the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +68,8 @@ pub enum Keep {
     Report(Box<Report>),
     /// A report that was taken.
     Taken(u64),
+    /// All there is: the file is written anew.
+    All(Box<Spooled>),
 }
 
 impl Spool {
@@ -104,7 +108,11 @@ impl Spool {
     /// If the disk is full, or the file as long as it may be. Nothing is lost while the process lives.
     pub fn keep(&mut self, keep: &Keep) -> io::Result<()> {
         let kept = self.try_keep(keep);
-        self.behind |= kept.is_err();
+        self.behind = match keep {
+            // Nothing else makes good what was missed.
+            Keep::All(_) => kept.is_err(),
+            Keep::Signals(_) | Keep::Report(_) | Keep::Taken(_) => self.behind || kept.is_err(),
+        };
         kept
     }
 
@@ -113,17 +121,17 @@ impl Spool {
             Keep::Signals(signals) => {
                 signals.iter().map(|signal| record(SIGNAL, signal)).collect::<io::Result<_>>()?
             }
-            Keep::Report(report) => vec![record(REPORT, report)?],
+            Keep::Report(report) => report_records(report)?,
             Keep::Taken(sequence) => return self.taken(*sequence),
+            Keep::All(spooled) => return self.rewrite(spooled),
         };
-        let new: u64 = records.iter().map(|record: &Record| 9 + record.json.len() as u64).sum();
+        let new = written_len(&records);
         if self.len_max < self.len() + new {
             let spooled = replay(&self.records.read()?);
             self.compact(&spooled)?;
         }
         if self.len_max < self.len() + new {
-            let what = format!("the spool has {} of {} bytes", self.len(), self.len_max);
-            return Err(io::Error::new(io::ErrorKind::StorageFull, what));
+            return Err(self.full());
         }
         // A process that is killed loses nothing that was written; what a power cut would lose is not
         // worth making a kernel line wait for the disk.
@@ -134,7 +142,6 @@ impl Spool {
 
     fn taken(&mut self, sequence: u64) -> io::Result<()> {
         if self.is_empty() {
-            self.behind = false;
             return Ok(());
         }
         self.records.append(&[record(TAKEN, &sequence)?], false)?;
@@ -148,15 +155,28 @@ impl Spool {
 
     /// Writes what still counts anew, if that is less than half of what is there.
     fn compact(&mut self, spooled: &Spooled) -> io::Result<()> {
-        let signals = spooled.signals.iter().map(|signal| record(SIGNAL, signal));
-        let report = spooled.report.iter().map(|report| record(REPORT, report));
-        let live: Vec<Record> = report.chain(signals).collect::<io::Result<_>>()?;
-        self.live_len = live.iter().map(|record| 9 + record.json.len() as u64).sum();
+        let live = all_records(spooled)?;
+        self.live_len = written_len(&live);
         if self.live_len * 2 <= self.len() && !self.is_empty() {
             self.records.replace(&live)?;
-            self.behind = false;
         }
         Ok(())
+    }
+
+    fn rewrite(&mut self, spooled: &Spooled) -> io::Result<()> {
+        let all = all_records(spooled)?;
+        let len = written_len(&all);
+        if self.len_max < len {
+            return Err(self.full());
+        }
+        self.records.replace(&all)?;
+        self.live_len = len;
+        Ok(())
+    }
+
+    fn full(&self) -> io::Error {
+        let what = format!("the spool has {} of {} bytes", self.len(), self.len_max);
+        io::Error::new(io::ErrorKind::StorageFull, what)
     }
 }
 
@@ -164,11 +184,14 @@ impl Spool {
 /// signals as it has; what cannot be understood, from a newer agent perhaps, is passed over.
 fn replay(records: &[Record]) -> Spooled {
     let mut spooled = Spooled::default();
+    let mut parts = Vec::new();
     for Record { kind, json } in records {
         match *kind {
+            PART => parts.extend(serde_json::from_slice::<Signal>(json)),
             SIGNAL => spooled.signals.extend(serde_json::from_slice::<Signal>(json)),
             REPORT => {
-                if let Ok(report) = serde_json::from_slice::<Report>(json) {
+                if let Ok(mut report) = serde_json::from_slice::<Report>(json) {
+                    report.signals.append(&mut parts);
                     spooled.signals.retain(|signal| !report.signals.contains(signal));
                     spooled.report = Some(report);
                 }
@@ -182,6 +205,35 @@ fn replay(records: &[Record]) -> Spooled {
         }
     }
     spooled
+}
+
+fn all_records(spooled: &Spooled) -> io::Result<Vec<Record>> {
+    let mut all = match &spooled.report {
+        Some(report) => report_records(report)?,
+        None => Vec::new(),
+    };
+    for signal in &spooled.signals {
+        all.push(record(SIGNAL, signal)?);
+    }
+    Ok(all)
+}
+
+/// A report as one record, or in parts if it is too long for one. Parts whose end was torn off are none:
+/// their signals are still there by themselves.
+fn report_records(report: &Report) -> io::Result<Vec<Record>> {
+    let whole = record(REPORT, report)?;
+    if whole.json.len() <= RECORD_LEN_MAX {
+        return Ok(vec![whole]);
+    }
+    let mut records: Vec<Record> =
+        report.signals.iter().map(|signal| record(PART, signal)).collect::<io::Result<_>>()?;
+    records.push(record(REPORT, &Report { signals: Vec::new(), ..report.clone() })?);
+    Ok(records)
+}
+
+/// How many bytes records take in the file, with their heads.
+fn written_len(records: &[Record]) -> u64 {
+    records.iter().map(|record| 9 + record.json.len() as u64).sum()
 }
 
 fn record(kind: u8, value: &impl Serialize) -> io::Result<Record> {

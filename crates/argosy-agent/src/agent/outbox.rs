@@ -18,6 +18,9 @@ pub(super) const WAITING_MAX: usize = 1000;
 const REPORT_SIGNALS_MAX: usize = 500;
 /// How many outcomes wait: as many checks as the control plane keeps.
 const OUTCOMES_MAX: usize = 64;
+/// After how many signals that were made one with others, or given up, what is kept on disk is written
+/// anew: it holds them still. Not each time, because a thousand signals are more than a megabyte.
+const ROOM_MADE_MAX: u32 = 100;
 /// How long to wait after a report that the control plane could not take just now.
 const REFUSED_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
@@ -39,6 +42,8 @@ pub(super) struct Outbox {
     pub(super) waiting: Vec<Signal>,
     /// Signals that were given up because too many waited.
     dropped: u64,
+    /// How often room was made since what is on disk was what waits.
+    room_made: u32,
 }
 
 impl Outbox {
@@ -53,6 +58,12 @@ impl Outbox {
         while WAITING_MAX < self.waiting.len() {
             self.make_room();
         }
+    }
+
+    /// What an agent after us would have to say.
+    pub(super) fn unsent(&self) -> Spooled {
+        let flying = self.flying.as_deref().filter(|report| !report.signals.is_empty());
+        Spooled { report: flying.cloned(), signals: self.waiting.clone() }
     }
 
     /// The newest word of each check; older words that were not sent are of no use to anybody.
@@ -79,10 +90,20 @@ impl Outbox {
                 self.make_room();
             }
         }
+        if ROOM_MADE_MAX <= self.room_made {
+            self.keep_only(out);
+        }
+    }
+
+    /// What is kept becomes what is known, whatever was kept before.
+    fn keep_only(&mut self, out: &mut Vec<Effect>) {
+        self.room_made = 0;
+        out.push(Effect::KeepOnly(Box::new(self.unsent())));
     }
 
     /// Makes one of two signals that say the same; if none do, the oldest goes.
     fn make_room(&mut self) {
+        self.room_made = self.room_made.saturating_add(1);
         let mut firsts = BTreeMap::new();
         let pair = self.waiting.iter().enumerate().find_map(|(at, signal)| {
             let first = *firsts.entry(sayings(signal)).or_insert(at);
@@ -124,7 +145,12 @@ impl Outbox {
         if let Some(report) = self.flying.take_if(|report| report.sequence <= sequence) {
             self.said_at = None;
             self.not_before = None;
-            if !report.signals.is_empty() {
+            if report.signals.is_empty() {
+                return;
+            }
+            if self.waiting.is_empty() {
+                self.keep_only(out);
+            } else {
                 out.push(Effect::Forget(report.sequence));
             }
         }
@@ -204,15 +230,19 @@ impl Outbox {
             signals,
         };
         // A report without signals is not worth the disk: after a crash the next round says it anew.
-        if !report.signals.is_empty() {
-            out.push(Effect::KeepReport(Box::new(report.clone())));
+        let keep = !report.signals.is_empty();
+        self.flying = Some(Box::new(report));
+        if keep && 0 < self.room_made {
+            // Its signals are not those on disk, which would be said again by the next agent.
+            self.keep_only(out);
+        } else if let Some(report) = self.flying.as_ref().filter(|_| keep) {
+            out.push(Effect::KeepReport(report.clone()));
         }
         if 0 < self.dropped {
             let about = self.dropped.to_string();
             out.push(notice(true, "signals were dropped because too many waited", about));
             self.dropped = 0;
         }
-        self.flying = Some(Box::new(report));
     }
 }
 

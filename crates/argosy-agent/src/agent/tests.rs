@@ -69,6 +69,10 @@ fn word(effect: &Effect) -> String {
         Effect::Keep(signals) => format!("keep {}", signals.len()),
         Effect::KeepReport(report) => format!("keep report {}", report.sequence),
         Effect::Forget(sequence) => format!("forget {sequence}"),
+        Effect::KeepOnly(spooled) => {
+            let report = spooled.report.iter().map(|r| format!("report {} and ", r.sequence));
+            format!("keep only {}{}", report.collect::<String>(), spooled.signals.len())
+        }
         Effect::Note(entry) => {
             let how = match (&entry.end, entry.answered) {
                 (None, _) => "begun",
@@ -392,7 +396,7 @@ fn reports_fly_one_at_a_time_and_signals_are_said_at_once() {
     assert_eq!(desk.on(seen(31)), ["keep 1"]);
     let next = ["forget 2", "keep report 3", "report 3 (0 results, 2 events)"];
     assert_eq!(desk.told(taken(2)), next);
-    assert_eq!(desk.told(taken(3)), ["forget 3"]);
+    assert_eq!(desk.told(taken(3)), ["keep only 0"]);
     // One that nobody answers is said again, with its number.
     desk.on(seen(13));
     let done = desk.pass(31);
@@ -407,7 +411,7 @@ fn f3_a_report_whose_answer_was_lost_is_not_a_second_one() {
     desk.pass(6);
     // They have it: the welcome says so.
     let done = desk.on(welcome(2));
-    assert!(done.contains(&"forget 2".to_owned()), "{done:?}");
+    assert!(done.contains(&"keep only 0".to_owned()), "{done:?}");
     assert!(!done.iter().any(|word| word.starts_with("report")), "{done:?}");
     desk.on(Event::Seen(vec![xid(79, 0)]));
     desk.on(Event::Lost(Loss::Ended("reset".to_owned())));
@@ -424,7 +428,7 @@ fn a_report_that_cannot_be_read_is_given_up_and_others_wait() {
     let bad = |code: &str, sequence| Error { health_sequence: sequence, ..complaint(code) };
     assert_eq!(desk.told(bad("resource_exhausted", 2)).len(), 1);
     assert_eq!(desk.pass(6)[0], "5: report 2 (0 results, 1 events)");
-    let given_up = ["forget 2", "notice: the control plane cannot read a report; dropped it"];
+    let given_up = ["keep only 0", "notice: the control plane cannot read a report; dropped it"];
     assert_eq!(desk.told(bad("invalid_argument", 2)), given_up);
     desk.on(Event::Seen(vec![xid(79, 0)]));
     assert_eq!(desk.agent.outbox.sequence(), 3);
@@ -482,7 +486,46 @@ fn n6_a_day_without_a_control_plane_is_bounded_and_does_nothing_by_itself() {
     assert!(done.contains(&"report 2 (1 results, 500 events)".to_owned()), "{done:?}");
     let done = desk.told(taken(2));
     assert!(done.contains(&"report 3 (0 results, 500 events)".to_owned()), "{done:?}");
-    assert_eq!(desk.told(taken(3)), ["forget 3"]);
+    assert_eq!(desk.told(taken(3)), ["keep only 0"]);
+}
+
+/// Whatever happens, what is kept by the effects is what the agent would say: the next one says no more.
+#[test]
+fn what_is_on_disk_after_a_flood_is_what_is_in_memory() {
+    let memory = crate::record::tests::Memory::default();
+    let open = || crate::spool::Spool::open(memory.boxed(), crate::spool::SPOOL_LEN_MAX).unwrap();
+    let (mut spool, _, _) = open();
+    let mut keep = |effects: Vec<Effect>| {
+        for effect in effects {
+            let keep = match effect {
+                Effect::Keep(signals) => crate::spool::Keep::Signals(signals),
+                Effect::KeepReport(report) => crate::spool::Keep::Report(report),
+                Effect::Forget(sequence) => crate::spool::Keep::Taken(sequence),
+                Effect::KeepOnly(spooled) => crate::spool::Keep::All(spooled),
+                _ => continue,
+            };
+            spool.keep(&keep).unwrap();
+        }
+    };
+    let mut desk = Desk::settled();
+    desk.on(Event::Lost(Loss::Ended("gone".to_owned())));
+    desk.unreachable = true;
+    // Half of them say the same, the others are of many kinds: some are merged, some are dropped.
+    for number in 0..5000_u32 {
+        let signal = Signal { raw: "x".repeat(500), ..xid(number % 2 * number, number.into()) };
+        keep(desk.raw(Event::Seen(vec![signal])));
+    }
+    assert!(memory.len() < 3_000_000, "{} bytes", memory.len());
+    desk.unreachable = false;
+    desk.now = desk.agent.due.line.unwrap();
+    desk.on(Event::Woke);
+    keep(desk.raw(welcome(1)));
+    assert_eq!(open().1, desk.agent.unsent());
+    assert_eq!(desk.agent.unsent().report.unwrap().signals.len(), 500);
+    keep(desk.raw(Event::Told(taken(2))));
+    assert_eq!(open().1, desk.agent.unsent());
+    keep(desk.raw(Event::Told(taken(3))));
+    assert_eq!((memory.len(), desk.agent.unsent()), (0, Spooled::default()));
 }
 
 #[test]
@@ -907,7 +950,7 @@ proptest! {
                     Effect::Begin(order) => prop_assert!(begun.insert(order.id.clone())),
                     Effect::Attach(_) | Effect::Detach | Effect::Say(_) | Effect::Poll
                     | Effect::Check(_) | Effect::Keep(_) | Effect::KeepReport(_)
-                    | Effect::Forget(_) | Effect::Note(_) | Effect::Cancel(_) | Effect::Exit(_)
+                    | Effect::Forget(_) | Effect::KeepOnly(_) | Effect::Note(_) | Effect::Cancel(_) | Effect::Exit(_)
                     | Effect::Wake(_) | Effect::Notice(_) => {}
                 }
             }
