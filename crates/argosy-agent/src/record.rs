@@ -217,6 +217,66 @@ impl Medium for Disk {
     }
 }
 
+/// A file that cannot be written now: on a file system that is read-only, for example, which is when there is
+/// most to say. Every write fails until it can be opened.
+pub struct Unwritable {
+    path: PathBuf,
+    /// What could be read of it; `None` if nothing could, and then it is not written over either.
+    bytes: Option<Vec<u8>>,
+    error: String,
+    /// The file, since it can be written.
+    disk: Option<Disk>,
+}
+
+impl Unwritable {
+    /// A file that could not be opened for this reason.
+    pub fn new(path: &Path, error: &io::Error) -> Self {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => Some(bytes),
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Some(Vec::new()),
+            Err(_) => None,
+        };
+        Self { path: path.to_owned(), bytes, error: error.to_string(), disk: None }
+    }
+
+    fn disk(&mut self) -> io::Result<&mut Disk> {
+        if self.bytes.is_none() {
+            // Nobody knows what is in it.
+            return Err(io::Error::other(self.error.clone()));
+        }
+        let disk = match self.disk.take() {
+            Some(disk) => disk,
+            None => Disk::open(&self.path)?,
+        };
+        Ok(self.disk.insert(disk))
+    }
+}
+
+impl Medium for Unwritable {
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        match &mut self.disk {
+            Some(disk) => disk.read(),
+            None => Ok(self.bytes.clone().unwrap_or_default()),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.disk()?.append(bytes)
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.disk()?.cut(len)
+    }
+
+    fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.disk()?.replace(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.disk()?.sync()
+    }
+}
+
 /// Writes a file so that whoever reads it finds the old text or the new one, even after a power cut.
 ///
 /// # Errors

@@ -149,3 +149,24 @@ fn zeros_are_no_record() {
     let long = Record { kind: 1, json: vec![0; RECORD_LEN_MAX + 1] };
     assert!(encode(&[long]).is_err());
 }
+
+#[test]
+fn a_file_that_cannot_be_written_is_read_and_written_as_soon_as_it_can_be() {
+    let dir = crate::testing::Dir::new();
+    let path = dir.path().join("sub").join("file");
+    let error = Disk::open(&path).err().unwrap();
+    let (mut records, opened) = Records::open(Box::new(Unwritable::new(&path, &error))).unwrap();
+    assert_eq!(opened, Opened::default());
+    assert!(records.append(&[record(1, "1")], true).is_err());
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    records.append(&[record(1, "2")], true).unwrap();
+    assert_eq!(records.read().unwrap(), [record(1, "2")]);
+    // One that is there is read, though it could not be opened to be written.
+    let medium = Box::new(Unwritable::new(&path, &io::Error::other("read-only")));
+    assert_eq!(Records::open(medium).unwrap().1.records, [record(1, "2")]);
+    // What cannot even be read is not written over.
+    let is_dir = dir.path().join("sub");
+    let (mut records, _) =
+        Records::open(Box::new(Unwritable::new(&is_dir, &io::Error::other("odd")))).unwrap();
+    assert_eq!(records.replace(&[]).unwrap_err().to_string(), "odd");
+}
