@@ -79,7 +79,16 @@ pub struct Parts {
 /// Why an agent cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The data directory cannot be used.
+    /// Another agent is at work there. Two would mix up what they have said and done.
+    #[error(
+        "another agent uses the data directory {path}; stop it, or give this one a directory of its own \
+         with --data-dir"
+    )]
+    Busy {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The data directory is not there and cannot be made.
     #[error("cannot use the data directory {path}: {error}")]
     DataDir {
         /// Which.
@@ -156,10 +165,18 @@ impl Driver {
         let (signals, clock, figures) = (parts.signals, parts.clock, parts.figures);
         let now = clock.now();
         let broken = |error| RunError::DataDir { path: data_dir.clone(), error };
-        std::fs::create_dir_all(&data_dir).map_err(broken)?;
+        if let Err(error) = std::fs::create_dir_all(&data_dir)
+            && !data_dir.is_dir()
+        {
+            return Err(broken(error));
+        }
+        let lock = match disk::lock(&data_dir) {
+            Ok(lock) => lock,
+            Err(_) => return Err(RunError::Busy { path: data_dir }),
+        };
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (disk, found) =
-            DiskThread::start(&data_dir, figures.clone(), sender.clone()).map_err(broken)?;
+            DiskThread::start(&data_dir, lock, figures.clone(), sender.clone()).map_err(broken)?;
         let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
         let mut tasks = JoinSet::new();
         let desk = GpuDesk::start(gpu, &mut tasks);

@@ -3,8 +3,10 @@
 use crate::agent::{Agent, Event};
 use crate::journal::{Entry, Journal};
 use crate::metrics::Figures;
-use crate::record::Disk;
+use crate::record::{Disk, Medium, Unwritable};
 use crate::spool::{Keep, SPOOL_LEN_MAX, Spool, Spooled};
+use rustix::fs::FlockOperation;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +17,9 @@ use tokio::sync::mpsc;
 /// How many writes may wait. More is a disk that does not answer: signals are then in memory alone, and
 /// commands are refused, which is better than growing.
 const WRITES_MAX: usize = 256;
+
+/// The file whose lock says that an agent uses the directory.
+const LOCK_FILE: &str = "lock";
 
 enum Write {
     Keep(Keep),
@@ -39,19 +44,25 @@ pub(super) struct Found {
 
 impl DiskThread {
     /// Opens the files and starts the thread. What is noted is told to `events`.
+    ///
+    /// Files that cannot be written are no error: an agent on a file system that became read-only has more
+    /// to say than others.
     pub(super) fn start(
         data_dir: &Path,
+        lock: Option<File>,
         figures: Arc<Figures>,
         events: mpsc::Sender<Event>,
     ) -> io::Result<(Self, Found)> {
-        let spool = Box::new(Disk::open(&data_dir.join("spool"))?);
-        let (mut spool, spooled, cut_spool) = Spool::open(spool, SPOOL_LEN_MAX)?;
-        let journal = Box::new(Disk::open(&data_dir.join("journal"))?);
-        let (mut journal, entries, cut_journal) = Journal::open(journal)?;
+        let (mut spool, spooled, cut_spool, broken_spool) =
+            open(&data_dir.join("spool"), |medium| Spool::open(medium, SPOOL_LEN_MAX))?;
+        let (mut journal, entries, cut_journal, broken_journal) =
+            open(&data_dir.join("journal"), Journal::open)?;
         let (writes, waiting) = std_mpsc::sync_channel(WRITES_MAX);
-        let behind = Arc::new(AtomicBool::new(false));
+        let behind = Arc::new(AtomicBool::new(broken_spool || broken_journal));
         let told = behind.clone();
         let thread = std::thread::Builder::new().name("disk".to_owned()).spawn(move || {
+            // Until the last write is done nobody else may begin.
+            let _lock = lock;
             for write in waiting {
                 match write {
                     Write::Keep(keep) => {
@@ -94,6 +105,39 @@ impl DiskThread {
     /// Writes what waits and ends the thread.
     pub(super) fn finish(self) -> std::thread::JoinHandle<()> {
         self.thread
+    }
+}
+
+/// Opens a file with what is in it; whether it cannot be written, too.
+fn open<T, Found>(
+    path: &Path,
+    read: impl Fn(Box<dyn Medium>) -> io::Result<(T, Found, u64)>,
+) -> io::Result<(T, Found, u64, bool)> {
+    let opened = Disk::open(path).and_then(|disk| read(Box::new(disk)));
+    let error = match opened {
+        Ok((file, found, cut_bytes)) => return Ok((file, found, cut_bytes, false)),
+        Err(error) => error,
+    };
+    let path_text = path.display().to_string();
+    tracing::warn!(path = path_text, %error, "cannot write a file; going on without it");
+    let (file, found, cut_bytes) = read(Box::new(Unwritable::new(path, &error)))?;
+    Ok((file, found, cut_bytes, true))
+}
+
+/// Takes the data directory for this process, for as long as the file is open. `WouldBlock` if another has
+/// it; `None` where no lock can be had, because nothing can be written there.
+pub(super) fn lock(data_dir: &Path) -> io::Result<Option<File>> {
+    let path = data_dir.join(LOCK_FILE);
+    let opened = File::options().write(true).create(true).truncate(false).open(&path);
+    // A file system that became read-only still knows who has the lock.
+    let Ok(file) = opened.or_else(|_| File::open(&path)) else { return Ok(None) };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => {
+            tracing::warn!(%error, "this file system has no locks; see that only one agent uses it");
+            Ok(None)
+        }
     }
 }
 

@@ -7,6 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A driver whose control plane is nobody.
 fn driver(dir: &crate::testing::Dir) -> Driver {
+    start(dir).unwrap()
+}
+
+fn start(dir: &crate::testing::Dir) -> Result<Driver, RunError> {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let servers = ["http://127.0.0.1:1".to_owned()];
     let who = Identity {
@@ -27,7 +31,39 @@ fn driver(dir: &crate::testing::Dir) -> Driver {
         figures: Arc::default(),
         clock: Arc::new(Simulated::new(now)),
     };
-    Driver::start(parts).unwrap()
+    Driver::start(parts)
+}
+
+#[tokio::test]
+async fn two_agents_do_not_share_a_data_directory() {
+    let dir = crate::testing::Dir::new();
+    let first = driver(&dir);
+    let sentence = start(&dir).err().unwrap().to_string();
+    assert!(sentence.starts_with("another agent uses the data directory"), "{sentence}");
+    assert!(sentence.contains("--data-dir"), "{sentence}");
+    let Driver { disk, .. } = first;
+    disk.finish().join().unwrap();
+    driver(&dir);
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_write_runs_and_says_so() {
+    let dir = crate::testing::Dir::new();
+    // What cannot be opened as a file, whoever asks: directories of those names.
+    for name in ["spool", "journal", "starts"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let driver = driver(&dir);
+    assert!(driver.disk.behind.load(Ordering::Relaxed));
+    let own = Own::start(dir.path(), driver.clock.now(), 0, driver.disk.behind.clone());
+    let outcome = own.outcome(&[], driver.clock.now()).unwrap();
+    assert_eq!(outcome.reason, "SpoolFull");
+    // It does not heal by a write that does not get there.
+    let Driver { disk, .. } = driver;
+    disk.keep(Keep::All(Box::default()));
+    let behind = disk.behind.clone();
+    disk.finish().join().unwrap();
+    assert!(behind.load(Ordering::Relaxed));
 }
 
 #[tokio::test(start_paused = true)]
