@@ -8,10 +8,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::process::{ChildStderr, Command};
 
 /// How much of what a hook writes is quoted when it fails, in bytes. The rest is read and thrown away.
 const QUOTE_LEN_MAX: u64 = 512;
+
+/// How long what a hook wrote may still come when it has ended.
+const QUOTE_WAIT: Duration = Duration::from_secs(1);
 
 /// The program, and how long it may take where a command has no deadline.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ impl Hook {
     pub async fn run(&self, word: &str, order: &Order, time_max: Duration) -> Result<(), Failure> {
         let mut child = Command::new(&self.program)
             .arg(word)
+            // The agent's own credential is nobody else's.
+            .env_remove("ARGOSY_TOKEN")
             .env("ARGOSY_COMMAND_ID", &order.id)
             .env("ARGOSY_REASON", &order.reason)
             .env("ARGOSY_DEADLINE", order.deadline.map(|time| time.to_string()).unwrap_or_default())
@@ -40,28 +45,44 @@ impl Hook {
             .spawn()
             .map_err(|error| self.failure(&format!("could not be started: {error}")))?;
         let stderr = child.stderr.take();
-        let quote = async {
-            let mut text = Vec::new();
-            if let Some(mut stderr) = stderr {
-                _ = (&mut stderr).take(QUOTE_LEN_MAX).read_to_end(&mut text).await;
-                _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+        let mut text = Vec::new();
+        let ended = {
+            let mut reading = std::pin::pin!(read(stderr, &mut text));
+            let ended = tokio::time::timeout(time_max, async {
+                // Together, so that a hook that writes much does not wait for a reader.
+                tokio::select! {
+                    status = child.wait() => (status, false),
+                    () = &mut reading => (child.wait().await, true),
+                }
+            });
+            let ended = ended.await;
+            if let Ok((_, false)) = ended {
+                // It may have left somebody behind who holds its stderr for ever.
+                _ = tokio::time::timeout(QUOTE_WAIT, &mut reading).await;
             }
-            String::from_utf8_lossy(&text).trim().to_owned()
+            ended
         };
-        let end = tokio::time::timeout(time_max, async {
-            // Together, so that a hook that writes much does not wait for a reader.
-            let (quote, status) = tokio::join!(quote, child.wait());
-            (status, quote)
-        });
-        match end.await {
+        let quote = String::from_utf8_lossy(&text);
+        match ended {
             Err(_) => Err(self.failure(&format!("did not end within {time_max:?}"))),
             Ok((Err(error), _)) => Err(self.failure(&format!("cannot be waited for: {error}"))),
             Ok((Ok(status), _)) if status.success() => Ok(()),
-            Ok((Ok(status), quote)) => Err(self.failure(&format!("ended with {status}: {quote}"))),
+            Ok((Ok(status), _)) => {
+                Err(self.failure(&format!("ended with {status}: {}", quote.trim())))
+            }
         }
     }
 
     fn failure(&self, what: &str) -> Failure {
         Failure(format!("the hook {} {what}", self.program.display()))
+    }
+}
+
+/// Reads what is quoted, and throws the rest away. Dropped, `text` has what was read so far.
+async fn read(stderr: Option<ChildStderr>, text: &mut Vec<u8>) {
+    if let Some(mut stderr) = stderr {
+        let mut start = (&mut stderr).take(QUOTE_LEN_MAX);
+        while let Ok(1..) = start.read_buf(text).await {}
+        _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
     }
 }

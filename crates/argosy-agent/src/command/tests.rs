@@ -195,6 +195,13 @@ async fn a_hook_is_run_without_a_shell_and_its_failure_is_quoted() {
     let slow = hook("slow", "#!/bin/sh\nexec sleep 1000\n");
     let failure = slow.run("drain", &order, Duration::from_millis(50)).await.unwrap_err();
     assert!(failure.to_string().contains("did not end within"), "{failure}");
+    // One that leaves somebody behind who holds its stderr has ended all the same.
+    let left = "#!/bin/sh\nsleep 30 >/dev/null &\necho oh >&2\nexit 0\n";
+    hook("leaves", left).run("drain", &order, Duration::from_secs(20)).await.unwrap();
+    let left = "#!/bin/sh\nsleep 30 >/dev/null &\necho pods are left >&2\nexit 3\n";
+    let failure = hook("fails", left).run("drain", &order, Duration::from_secs(20)).await;
+    let failure = failure.unwrap_err().to_string();
+    assert!(failure.ends_with("exit status: 3: pods are left"), "{failure}");
     let none = hook::Hook { program: dir.path().join("none"), time_max: limit };
     let failure = none.run("drain", &order, limit).await.unwrap_err().to_string();
     assert!(failure.contains("could not be started"), "{failure}");

@@ -28,11 +28,11 @@ async fn f2_an_agent_that_is_killed_in_the_middle_of_a_drain_goes_on_with_the_sa
     let (world, dir) = (World::new().await, Dir::new());
     let seen = dir.path().join("seen");
     let go = dir.path().join("go");
-    // Waits until it may end, and writes down what deadline it was told.
+    // Waits until it may end, and writes down what deadline it was told. The agent's credential it is not.
     let hook = dir.program(
         "hook",
         &format!(
-            "#!/bin/sh\n[ \"$1\" = drain ] || exit 0\necho \"$ARGOSY_DEADLINE\" >> {}\n\
+            "#!/bin/sh\n[ \"$1\" = drain ] || exit 0\necho \"$ARGOSY_DEADLINE$ARGOSY_TOKEN\" >> {}\n\
              while [ ! -e {} ]; do sleep 0.05; done\n",
             seen.display(),
             go.display()
