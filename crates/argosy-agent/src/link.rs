@@ -4,7 +4,7 @@
 //! the last good one is tried first; which one that was survives a restart.
 
 use crate::agent::Loss;
-use crate::record::replace_file;
+use crate::record::{Aside, replace_file};
 use argosy_api::rpc::attach::{Said, Told};
 use argosy_api::rpc::node::{
     AckCommandRequest, AttachRequest, AttachResponse, Error, HeartbeatAck, HeartbeatRequest, Hello,
@@ -17,9 +17,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// How long a connection may take to be made, name look-up and handshake included.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -50,16 +51,16 @@ pub enum Token {
 }
 
 impl Token {
-    fn read(&self) -> Result<Option<String>, String> {
-        match self {
-            Token::None => Ok(None),
-            Token::Value(token) => Ok(Some(token.clone())),
-            Token::File(path) => match std::fs::read_to_string(path) {
-                Ok(text) => Ok(Some(text.trim().to_owned())),
-                Err(error) => {
-                    Err(format!("cannot read the token file {}: {error}", path.display()))
-                }
-            },
+    async fn read(&self, aside: &Aside) -> Result<Option<String>, String> {
+        let path = match self {
+            Token::None => return Ok(None),
+            Token::Value(token) => return Ok(Some(token.clone())),
+            Token::File(path) => path.clone(),
+        };
+        let read = path.clone();
+        match aside.run(move || std::fs::read_to_string(read)).await {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(error) => Err(format!("cannot read the token file {}: {error}", path.display())),
         }
     }
 }
@@ -90,6 +91,9 @@ struct Shared {
     ca_file: Option<PathBuf>,
     tls: OnceLock<Result<Arc<rustls::ClientConfig>, String>>,
     data_dir: PathBuf,
+    aside: Aside,
+    /// The address that was kept last, by this process.
+    kept: Mutex<String>,
     node_id: String,
     /// Which address is tried first.
     first: AtomicUsize,
@@ -136,6 +140,8 @@ impl Link {
             ca_file,
             tls: OnceLock::new(),
             data_dir: data_dir.to_owned(),
+            aside: Aside::default(),
+            kept: Mutex::new(good.trim().to_owned()),
             node_id: node_id.to_owned(),
             first: AtomicUsize::new(first),
             config_revision: AtomicU64::new(0),
@@ -216,7 +222,7 @@ impl Link {
                 (0, String::new())
             }
         };
-        let client = match self.caller() {
+        let client = match self.caller().await {
             Ok(client) => client,
             Err(loss) => return Called::Lost(loss),
         };
@@ -226,7 +232,7 @@ impl Link {
 
     /// Asks for commands by a call of its own.
     pub async fn poll(&self) -> Called {
-        let client = match self.caller() {
+        let client = match self.caller().await {
             Ok(client) => client,
             Err(loss) => return Called::Lost(loss),
         };
@@ -327,7 +333,7 @@ impl Link {
         let mut last = String::new();
         for _ in 0..self.shared.servers.len() {
             let uri = self.server();
-            let config = self.config(&uri).map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
+            let config = self.config(&uri).await.map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
             let builder = Http2Connection::builder()
                 .establishment_timeout(CONNECT_MAX)
                 .keep_alive_interval(PING_EVERY)
@@ -347,7 +353,7 @@ impl Link {
         Err(Loss::Unreachable(last))
     }
 
-    fn caller(&self) -> Result<NodeServiceClient<HttpClient>, Loss> {
+    async fn caller(&self) -> Result<NodeServiceClient<HttpClient>, Loss> {
         let uri = self.server();
         let builder = HttpClient::builder().establishment_timeout(CONNECT_MAX);
         let client = if uri.scheme_str() == Some("https") {
@@ -355,13 +361,13 @@ impl Link {
         } else {
             builder.plaintext()
         };
-        let config = self.config(&uri).map_err(Loss::Refused)?.with_default_timeout(CALL_MAX);
+        let config = self.config(&uri).await.map_err(Loss::Refused)?.with_default_timeout(CALL_MAX);
         Ok(NodeServiceClient::new(client, config))
     }
 
-    fn config(&self, uri: &Uri) -> Result<ClientConfig, String> {
+    async fn config(&self, uri: &Uri) -> Result<ClientConfig, String> {
         let config = ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
-        Ok(match self.shared.token.read()? {
+        Ok(match self.shared.token.read(&self.shared.aside).await? {
             Some(token) => config.with_default_header("authorization", format!("Bearer {token}")),
             None => config,
         })
@@ -377,19 +383,26 @@ impl Link {
         self.shared.first.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps the address that works for the next start, if it is news.
+    /// Keeps the address that works for the next start, if it is news. Nobody waits for it.
     fn remember_good(&self) {
         if self.shared.servers.len() < 2 {
             return;
         }
-        let path = self.shared.data_dir.join(GOOD_FILE);
         let good = self.server().to_string();
-        if std::fs::read_to_string(&path).is_ok_and(|known| known.trim() == good) {
+        let known = &mut *self.shared.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == good {
             return;
         }
-        if let Err(error) = replace_file(&path, good.as_bytes()) {
-            tracing::warn!(%error, "cannot keep the address of the server");
-        }
+        known.clone_from(&good);
+        let path = self.shared.data_dir.join(GOOD_FILE);
+        let aside = self.shared.aside.clone();
+        let mut set = JoinSet::new();
+        set.spawn(async move {
+            if let Err(error) = aside.run(move || replace_file(&path, good.as_bytes())).await {
+                tracing::warn!(%error, "cannot keep the address of the server");
+            }
+        });
+        set.detach_all();
     }
 
     /// Why a stream ended, or was not had.

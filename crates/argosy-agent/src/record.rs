@@ -6,6 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The longest record. A result of a diagnostic has at most 64 KiB; what says it is longer is damage.
 pub const RECORD_LEN_MAX: usize = 1024 * 1024;
@@ -297,6 +300,47 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Without this the new name may be gone after a power cut, though its bytes are not.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// How long a small file may take to be read or written before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Does things with files beside the loop that must not wait for them, one at a time: a disk that hangs takes
+/// one thread, and whoever comes next hears of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Aside {
+    free: Arc<Semaphore>,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Self { free: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+impl Aside {
+    /// Does it, or gives it up. What was given up may still be done later, if the disk wakes.
+    ///
+    /// # Errors
+    /// `TimedOut` if the disk does not answer.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let working = async {
+            let permit = self.free.clone().acquire_owned().await.map_err(io::Error::other)?;
+            let working = tokio::task::spawn_blocking(move || {
+                let done = work();
+                drop(permit);
+                done
+            });
+            working.await.map_err(io::Error::other)?
+        };
+        tokio::time::timeout(PATIENCE, working).await.unwrap_or_else(|_| {
+            let what = format!("the disk did not answer for {} s", PATIENCE.as_secs());
+            Err(io::Error::new(io::ErrorKind::TimedOut, what))
+        })
+    }
 }
 
 #[cfg(test)]

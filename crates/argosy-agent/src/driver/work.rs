@@ -10,6 +10,7 @@ use crate::command::{
     Action, Drained, End, Failure, Handler, Kind, Order, Outcome, Progress, parse,
 };
 use crate::gpu::Process;
+use crate::record::Aside;
 use futures_util::FutureExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -55,6 +56,7 @@ struct Shared {
     handlers: Handlers,
     desk: GpuDesk,
     data_dir: PathBuf,
+    aside: Aside,
     clock: Arc<dyn Clock>,
 }
 
@@ -66,7 +68,7 @@ impl Worker {
         clock: Arc<dyn Clock>,
         events: mpsc::Sender<Event>,
     ) -> Self {
-        let shared = Arc::new(Shared { handlers, desk, data_dir, clock });
+        let shared = Arc::new(Shared { handlers, desk, data_dir, aside: Aside::default(), clock });
         Self { shared, events, at_work: None, tasks: JoinSet::new() }
     }
 
@@ -91,7 +93,7 @@ impl Worker {
             let end = tokio::select! {
                 biased;
                 Ok(()) = cancelled => {
-                    shared.taken_back(&order);
+                    shared.taken_back(&order).await;
                     End::cancelled(shared.clock.now(), &order, "taken back")
                 }
                 said = working => {
@@ -124,23 +126,23 @@ impl Shared {
         }
         match action {
             Action::Cordon => {
-                self.set_duty(DutyState::Cordoned, order)?;
+                self.set_duty(DutyState::Cordoned, order).await?;
                 self.run_hook("cordon", order).await?;
                 Ok(Outcome::new("takes no new work"))
             }
             Action::Uncordon => {
-                self.set_duty(DutyState::Active, order)?;
+                self.set_duty(DutyState::Active, order).await?;
                 self.run_hook("uncordon", order).await?;
                 Ok(Outcome::new("takes work again"))
             }
             Action::Drain { force } => {
-                self.set_duty(DutyState::Draining, order)?;
+                self.set_duty(DutyState::Draining, order).await?;
                 let outcome = self.drain(order, force, progress).await;
-                self.set_duty(DutyState::Cordoned, order)?;
+                self.set_duty(DutyState::Cordoned, order).await?;
                 outcome
             }
             Action::Terminate { exit } => {
-                self.set_duty(DutyState::Cordoned, order)?;
+                self.set_duty(DutyState::Cordoned, order).await?;
                 self.run_hook("terminate", order).await?;
                 Ok(Outcome { exit, ..Outcome::new("stopping") })
             }
@@ -153,16 +155,17 @@ impl Shared {
 
     /// A drain that was taken back leaves the machine out of service: whoever took it back says next
     /// what it is to be.
-    fn taken_back(&self, order: &Order) {
+    async fn taken_back(&self, order: &Order) {
         if order.kind == Kind::Drain {
-            _ = self.set_duty(DutyState::Cordoned, order);
+            _ = self.set_duty(DutyState::Cordoned, order).await;
         }
     }
 
-    fn set_duty(&self, state: DutyState, order: &Order) -> Result<(), Failure> {
+    async fn set_duty(&self, state: DutyState, order: &Order) -> Result<(), Failure> {
         let (reason, command) = (order.reason.clone(), order.id.clone());
         let duty = Duty { state, reason, command, since: self.clock.now() };
-        duty::write(&self.data_dir, &duty).map_err(|error| {
+        let data_dir = self.data_dir.clone();
+        self.aside.run(move || duty::write(&data_dir, &duty)).await.map_err(|error| {
             Failure(format!(
                 "cannot write {}: {error}",
                 self.data_dir.join(duty::DUTY_FILE).display()

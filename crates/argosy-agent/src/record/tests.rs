@@ -170,3 +170,18 @@ fn a_file_that_cannot_be_written_is_read_and_written_as_soon_as_it_can_be() {
         Records::open(Box::new(Unwritable::new(&is_dir, &io::Error::other("odd")))).unwrap();
     assert_eq!(records.replace(&[]).unwrap_err().to_string(), "odd");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_hangs_takes_one_thread_and_is_said_to_hang() {
+    let aside = Aside::default();
+    assert_eq!(aside.run(|| Ok(7)).await.unwrap(), 7);
+    let (wake, hangs) = std::sync::mpsc::channel::<()>();
+    let hung = aside.run(move || hangs.recv().map_err(io::Error::other)).await.unwrap_err();
+    assert_eq!(hung.kind(), io::ErrorKind::TimedOut);
+    // The next does not take another thread, and does not wait for ever either.
+    let next = aside.run(|| Ok(())).await.unwrap_err();
+    assert_eq!(next.to_string(), "the disk did not answer for 10 s");
+    wake.send(()).unwrap();
+    tokio::time::resume();
+    assert_eq!(aside.run(|| Ok(8)).await.unwrap(), 8);
+}
