@@ -179,7 +179,7 @@ impl Driver {
             DiskThread::start(&data_dir, lock, figures.clone(), sender.clone()).map_err(broken)?;
         let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
         let mut tasks = JoinSet::new();
-        let desk = GpuDesk::start(gpu, &mut tasks);
+        let desk = GpuDesk::start(gpu, clock.clone(), &mut tasks);
         let rounds = sense::start_rounds(
             sense::Rounds { machine, watcher, own, desk: desk.clone(), clock: clock.clone() },
             sender.clone(),

@@ -9,6 +9,7 @@ use crate::signal::Signal;
 use argosy_api::rpc::node::{self, GpuMetrics, NodeMetrics, RegisterNodeRequest};
 use async_trait::async_trait;
 use futures_util::FutureExt;
+use jiff::{SignedDuration, Timestamp};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,12 @@ const ROUND_MAX: Duration = Duration::from_secs(120);
 const FIRST_INVENTORY_MAX: Duration = Duration::from_secs(3);
 /// How many may wait for the GPUs: a round, a sample and a drain, and some room.
 const ASKS_MAX: usize = 8;
+
+/// How old a sweep may be to be taken for a sample. Asking the driver costs a process where it is asked in
+/// one of its own, and heartbeats come every ten seconds.
+const SAMPLE_AGE_MAX: SignedDuration = SignedDuration::from_secs(25);
+/// How long samples do without a driver that was not there: one is installed once in the life of a machine.
+const ABSENT_AGE_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 /// Somebody who makes outcomes and signals of what is seen. One is called at a time.
 #[async_trait]
@@ -38,7 +45,7 @@ pub struct Round<'a> {
     /// How it is.
     pub sweep: &'a Result<Sweep, GpuError>,
     /// The time.
-    pub now: jiff::Timestamp,
+    pub now: Timestamp,
 }
 
 /// What a round found.
@@ -118,6 +125,8 @@ impl Gpu for NoGpus {
 enum Ask {
     Inventory(oneshot::Sender<Result<Inventory, GpuError>>),
     Sweep(oneshot::Sender<Result<Sweep, GpuError>>),
+    /// As `Sweep`, but the last one will do if it is not too old.
+    Sample(oneshot::Sender<Result<Sweep, GpuError>>),
 }
 
 /// A way to the task that has the GPUs. Cheap to clone.
@@ -127,9 +136,14 @@ pub struct GpuDesk {
 }
 
 impl GpuDesk {
-    pub(super) fn start(mut gpu: Box<dyn Gpu>, tasks: &mut JoinSet<&'static str>) -> Self {
+    pub(super) fn start(
+        mut gpu: Box<dyn Gpu>,
+        clock: Arc<dyn Clock>,
+        tasks: &mut JoinSet<&'static str>,
+    ) -> Self {
         let (asks, mut asked) = mpsc::channel(ASKS_MAX);
         tasks.spawn(async move {
+            let mut last: Option<Look> = None;
             while let Some(ask) = asked.recv().await {
                 match ask {
                     Ask::Inventory(answer) => {
@@ -137,8 +151,16 @@ impl GpuDesk {
                         _ = answer.send(inventory);
                     }
                     Ask::Sweep(answer) => {
-                        let sweep = guarded("sweep", gpu.sweep()).await;
-                        _ = answer.send(sweep);
+                        let (_, sweep) = last.insert(look(&mut *gpu, &*clock).await);
+                        _ = answer.send(sweep.clone());
+                    }
+                    Ask::Sample(answer) => {
+                        let now = clock.now();
+                        let (_, sweep) = match last.take().filter(|last| will_do(last, now)) {
+                            Some(known) => last.insert(known),
+                            None => last.insert(look(&mut *gpu, &*clock).await),
+                        };
+                        _ = answer.send(sweep.clone());
                     }
                 }
             }
@@ -153,6 +175,11 @@ impl GpuDesk {
     /// Why it cannot be said.
     pub async fn sweep(&self) -> Result<Sweep, GpuError> {
         self.ask("sweep", Ask::Sweep).await
+    }
+
+    /// How the GPUs are, or were a moment ago: for whoever draws a curve.
+    pub(super) async fn sample(&self) -> Result<Sweep, GpuError> {
+        self.ask("sweep", Ask::Sample).await
     }
 
     /// What GPUs there are.
@@ -183,6 +210,24 @@ impl Gpu for GpuDesk {
     async fn sweep(&mut self) -> Result<Sweep, GpuError> {
         GpuDesk::sweep(self).await
     }
+}
+
+/// What was seen, and when.
+type Look = (Timestamp, Result<Sweep, GpuError>);
+
+async fn look(gpu: &mut dyn Gpu, clock: &dyn Clock) -> Look {
+    let sweep = guarded("sweep", gpu.sweep()).await;
+    (clock.now(), sweep)
+}
+
+/// Whether a look is young enough for a sample. Clocks may be set: one from the future is not.
+fn will_do((at, sweep): &Look, now: Timestamp) -> bool {
+    let age_max = match sweep {
+        Err(GpuError::Absent { .. }) => ABSENT_AGE_MAX,
+        Ok(_) | Err(_) => SAMPLE_AGE_MAX,
+    };
+    let age = now.duration_since(*at);
+    !age.is_negative() && age < age_max
 }
 
 /// A panic of whoever asks the GPUs is an error like others (N4).
@@ -343,7 +388,7 @@ pub(super) fn start_samples(
     tasks.spawn(async move {
         loop {
             beaten.notified().await;
-            let sweep = desk.sweep().await.ok();
+            let sweep = desk.sample().await.ok();
             let collecting = AssertUnwindSafe(collector.collect(sweep.as_ref())).catch_unwind();
             let collected = tokio::time::timeout(ROUND_MAX, collecting).await;
             if let Ok(Ok(Some(metrics))) = collected

@@ -1,9 +1,15 @@
 use super::*;
 use crate::check::Word;
 use crate::clock::Simulated;
+use crate::gpu::{GpuError, Inventory, Sweep};
 use crate::link::Token;
 use argosy_api::rpc::node::Welcome;
 use jiff::{SignedDuration, Timestamp};
+use std::sync::atomic::AtomicU64;
+
+fn load(figure: &AtomicU64) -> u64 {
+    figure.load(Ordering::Relaxed)
+}
 
 /// A driver whose control plane is nobody.
 fn driver(dir: &crate::testing::Dir) -> Driver {
@@ -80,12 +86,54 @@ async fn a_stream_that_is_not_read_is_lost_once_and_the_driver_sleeps_as_long_as
     // A registration, which fits, and a heartbeat, which does not.
     driver.hear(Event::Told(Told::from(Welcome::default())));
     assert!(driver.stream.is_none() && !driver.agent.is_heard());
-    let load = |figure: &std::sync::atomic::AtomicU64| figure.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!((load(&driver.figures.connected), load(&driver.figures.reconnects)), (0, 1));
     let wake = driver.agent.wakes_at().unwrap().duration_since(driver.clock.now());
     assert_eq!(SignedDuration::try_from(driver.wait()).unwrap(), wake.max(SignedDuration::ZERO));
     // What was left to say was not said by calls of its own.
     assert_eq!(driver.calls.capacity(), CALLS_MAX);
+}
+
+/// GPUs that count how often they are asked.
+struct Asked {
+    times: Arc<AtomicU64>,
+    absent: bool,
+}
+
+#[async_trait::async_trait]
+impl Gpu for Asked {
+    async fn inventory(&mut self) -> Result<Inventory, GpuError> {
+        Ok(Inventory::default())
+    }
+
+    async fn sweep(&mut self) -> Result<Sweep, GpuError> {
+        Figures::count(&self.times);
+        match self.absent {
+            true => Err(GpuError::Absent { message: "no driver".to_owned() }),
+            false => Ok(Sweep::default()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_do_not_ask_the_driver_each_time() {
+    // Whether there is a driver, and how often it is asked by ten minutes of heartbeats.
+    for (absent, expected) in [(false, 20), (true, 2)] {
+        let times = Arc::new(AtomicU64::new(0));
+        let gpu = Asked { times: times.clone(), absent };
+        let clock = Simulated::new(Timestamp::from_second(1_000_000).unwrap());
+        let mut tasks = JoinSet::new();
+        let desk = GpuDesk::start(Box::new(gpu), Arc::new(clock), &mut tasks);
+        for _ in 0..60 {
+            assert_eq!(desk.sample().await.is_err(), absent);
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(load(&times), expected, "{absent}");
+        // Rounds and drains look for themselves.
+        for more in 1..=3 {
+            _ = desk.sweep().await;
+            assert_eq!(load(&times), expected + more, "{absent}");
+        }
+    }
 }
 
 #[test]
