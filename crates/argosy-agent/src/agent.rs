@@ -61,6 +61,8 @@ pub enum Event {
     },
     /// How busy the machine is.
     Sampled(Box<NodeMetrics>),
+    /// A look between rounds found something worse than the last round did: a GPU that is gone.
+    Alarmed,
     /// A round of checks ended.
     Checked {
         /// What the checks found.
@@ -271,6 +273,7 @@ impl Agent {
             Event::Woke => {}
             Event::Described { registration, complete } => self.describe(registration, complete),
             Event::Sampled(metrics) => self.metrics = Some(metrics),
+            Event::Alarmed => self.due.round = Some(now),
             Event::Checked { outcomes, signals } => {
                 self.checking_since = None;
                 self.outbox.checked(outcomes, now);

@@ -180,13 +180,19 @@ impl Driver {
         let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
         let mut tasks = JoinSet::new();
         let desk = GpuDesk::start(gpu, clock.clone(), &mut tasks);
-        let rounds = sense::start_rounds(
-            sense::Rounds { machine, watcher, own, desk: desk.clone(), clock: clock.clone() },
-            sender.clone(),
-            &mut tasks,
-        );
+        let (seen, looks) = (sense::Seen::default(), desk.clone());
+        let rounds = sense::Rounds {
+            machine,
+            watcher,
+            own,
+            desk: looks,
+            seen: seen.clone(),
+            clock: clock.clone(),
+        };
+        let rounds = sense::start_rounds(rounds, sender.clone(), &mut tasks);
         let beaten = Arc::new(Notify::new());
-        sense::start_samples(collector, desk.clone(), beaten.clone(), sender.clone(), &mut tasks);
+        let (looks, beats) = (desk.clone(), beaten.clone());
+        sense::start_samples(collector, looks, seen, beats, sender.clone(), &mut tasks);
         let (answering, answers) = mpsc::channel(CALLS_MAX);
         let calls = start_calls(link.clone(), answering, &mut tasks);
         let mut handlers = handlers;

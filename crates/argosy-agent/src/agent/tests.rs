@@ -244,6 +244,17 @@ fn an_agent_attaches_registers_beats_and_reports() {
 }
 
 #[test]
+fn a_gpu_that_is_lost_between_rounds_brings_the_next_one_forward() {
+    let mut desk = Desk::settled();
+    desk.pass(15);
+    assert_eq!(desk.on(Event::Alarmed), ["check []"]);
+    // One that runs is enough.
+    assert_eq!(desk.on(Event::Alarmed), [""; 0]);
+    desk.on(checked());
+    assert!(desk.pass(60).contains(&"75: check []".to_owned()));
+}
+
+#[test]
 fn a_node_that_nobody_knows_registers() {
     let mut desk = Desk::new();
     desk.on(started());
@@ -898,7 +909,7 @@ fn anything(kind: u8, about: u8, now: Timestamp) -> Event {
     let id = format!("c{}", about % 4);
     let sequence = u64::from(about % 8);
     let second = now.duration_since(at(0)).as_secs();
-    match kind % 19 {
+    match kind % 20 {
         0 => Event::Woke,
         1 => described(usize::from(about % 3)),
         2 => Event::Sampled(Box::default()),
@@ -927,6 +938,7 @@ fn anything(kind: u8, about: u8, now: Timestamp) -> Event {
         14 => Event::Lost(Loss::Streamless(String::new())),
         15 => Event::Lost(Loss::Ended(String::new())),
         16 => noted(&format!("{id}-{}", about % 6)),
+        18 => Event::Alarmed,
         17 => ended(&format!("{id}-{}", about % 6), End::completed(now, "done")),
         _ => Event::CommandsWait,
     }

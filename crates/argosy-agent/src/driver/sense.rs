@@ -10,8 +10,9 @@ use argosy_api::rpc::node::{self, GpuMetrics, NodeMetrics, RegisterNodeRequest};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -242,12 +243,53 @@ fn crashed(call: &str) -> GpuError {
     GpuError::Crashed { call: call.to_owned(), how: "a panic".to_owned(), gpu: None }
 }
 
+/// What a round saw of the GPUs, for samples to compare with; `None` before the first.
+pub(super) type Seen = Arc<Mutex<Option<Standing>>>;
+
+/// How the GPUs stand: what makes a round urgent if it gets worse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The driver answers.
+    Answers {
+        /// How many GPUs it counts.
+        count: u32,
+        /// Those that cannot be read.
+        unreadable: BTreeSet<u32>,
+    },
+    /// It does not.
+    Fails,
+}
+
+impl Standing {
+    pub(super) fn of(sweep: &Result<Sweep, GpuError>) -> Self {
+        match sweep {
+            Ok(sweep) => Self::Answers {
+                count: sweep.count,
+                unreadable: sweep.unreadable.keys().copied().collect(),
+            },
+            Err(_) => Self::Fails,
+        }
+    }
+
+    pub(super) fn is_worse_than(&self, before: &Self) -> bool {
+        match (self, before) {
+            (_, Self::Fails) => false,
+            (Self::Fails, Self::Answers { .. }) => true,
+            (
+                Self::Answers { count, unreadable },
+                Self::Answers { count: count_before, unreadable: unreadable_before },
+            ) => count < count_before || !unreadable.is_subset(unreadable_before),
+        }
+    }
+}
+
 /// What rounds are made of.
 pub(super) struct Rounds {
     pub(super) machine: RegisterNodeRequest,
     pub(super) watcher: Box<dyn Watcher>,
     pub(super) own: Own,
     pub(super) desk: GpuDesk,
+    pub(super) seen: Seen,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -322,6 +364,7 @@ impl Rounds {
         events: &mpsc::Sender<Event>,
     ) -> (Vec<CheckOutcome>, Vec<Signal>) {
         let sweep = self.desk.sweep().await;
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Standing::of(&sweep));
         let taken_anew = sweep.as_ref().is_ok_and(|sweep| is_other(inventory.as_ref(), sweep));
         if taken_anew {
             self.take_inventory(inventory, events).await;
@@ -377,10 +420,12 @@ fn wire_gpus(inventory: &Inventory) -> Vec<node::Gpu> {
     inventory.gpus.iter().map(gpu).collect()
 }
 
-/// Starts the task that measures after each heartbeat, for the next one.
+/// Starts the task that measures after each heartbeat, for the next one. If it sees that a GPU was lost since
+/// the last round, which may be a minute ago or an hour, it asks for another.
 pub(super) fn start_samples(
     mut collector: Box<dyn Collector>,
     desk: GpuDesk,
+    seen: Seen,
     beaten: Arc<Notify>,
     events: mpsc::Sender<Event>,
     tasks: &mut JoinSet<&'static str>,
@@ -388,7 +433,15 @@ pub(super) fn start_samples(
     tasks.spawn(async move {
         loop {
             beaten.notified().await;
-            let sweep = desk.sample().await.ok();
+            let sweep = desk.sample().await;
+            let is = Standing::of(&sweep);
+            let was = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if was.is_some_and(|was| is.is_worse_than(&was))
+                && events.send(Event::Alarmed).await.is_err()
+            {
+                return "samples";
+            }
+            let sweep = sweep.ok();
             let collecting = AssertUnwindSafe(collector.collect(sweep.as_ref())).catch_unwind();
             let collected = tokio::time::timeout(ROUND_MAX, collecting).await;
             if let Ok(Ok(Some(metrics))) = collected

@@ -137,6 +137,70 @@ async fn heartbeats_do_not_ask_the_driver_each_time() {
 }
 
 #[test]
+fn a_lost_gpu_is_worse_and_one_that_came_back_is_not() {
+    use sense::Standing;
+    let sweep = |count, unreadable: &[u32]| {
+        let unreadable = unreadable.iter().map(|gpu| (*gpu, "GPU_IS_LOST".to_owned())).collect();
+        Standing::of(&Ok(Sweep { count, unreadable, ..Sweep::default() }))
+    };
+    let fails = || Standing::of(&Err(GpuError::Absent { message: String::new() }));
+    let rows = [
+        (sweep(8, &[]), sweep(8, &[]), false),
+        (sweep(8, &[]), sweep(7, &[]), true),
+        (sweep(8, &[]), sweep(8, &[3]), true),
+        (sweep(8, &[3]), sweep(8, &[3]), false),
+        (sweep(8, &[3]), sweep(8, &[4]), true),
+        (sweep(8, &[3]), sweep(8, &[]), false),
+        (sweep(7, &[]), sweep(8, &[]), false),
+        (sweep(8, &[]), fails(), true),
+        (fails(), fails(), false),
+        (fails(), sweep(8, &[3]), false),
+    ];
+    for (before, after, expected) in rows {
+        assert_eq!(after.is_worse_than(&before), expected, "{before:?} {after:?}");
+    }
+}
+
+/// A GPU that is lost when it is told to be.
+struct Losing(Arc<AtomicU64>);
+
+#[async_trait::async_trait]
+impl Gpu for Losing {
+    async fn inventory(&mut self) -> Result<Inventory, GpuError> {
+        Ok(Inventory::default())
+    }
+
+    async fn sweep(&mut self) -> Result<Sweep, GpuError> {
+        let count = u32::try_from(load(&self.0)).unwrap();
+        Ok(Sweep { count, ..Sweep::default() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sample_that_sees_a_gpu_gone_raises_the_alarm_until_a_round_has_seen_it() {
+    let gpus = Arc::new(AtomicU64::new(8));
+    let clock = Simulated::new(Timestamp::from_second(1_000_000).unwrap());
+    let mut tasks = JoinSet::new();
+    let desk = GpuDesk::start(Box::new(Losing(gpus.clone())), Arc::new(clock), &mut tasks);
+    let (seen, beaten) = (sense::Seen::default(), Arc::new(Notify::new()));
+    let (sender, mut events) = mpsc::channel(8);
+    let (looks, beats) = (desk.clone(), beaten.clone());
+    let collector = Box::new(GpusOnly);
+    sense::start_samples(collector, looks, seen.clone(), beats, sender, &mut tasks);
+    let round = || async { *seen.lock().unwrap() = Some(sense::Standing::of(&desk.sweep().await)) };
+    let mut beat = async || {
+        beaten.notify_one();
+        tokio::time::timeout(Duration::from_secs(30), events.recv()).await.ok().flatten()
+    };
+    round().await;
+    assert_eq!(beat().await, None);
+    gpus.store(7, Ordering::Relaxed);
+    assert_eq!(beat().await, Some(Event::Alarmed));
+    round().await;
+    assert_eq!(beat().await, None);
+}
+
+#[test]
 fn n5_an_agent_that_is_started_too_often_says_so() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let starts = |ago: &[i64]| -> Vec<Timestamp> {
