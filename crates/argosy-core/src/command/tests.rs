@@ -459,13 +459,23 @@ fn k15_only_typed_parameters_pass() {
             "RUN_DIAGNOSTIC seconds=3601",
             "parameter seconds must be a whole number of seconds from 1 to 3600, not `3601`",
         ),
+        ("RUN_DIAGNOSTIC gpu=64", "parameter gpu must be a whole number from 0 to 63, not `64`"),
+        ("RUN_DIAGNOSTIC runs=0", "parameter runs must be a whole number from 1 to 10000, not `0`"),
+        (
+            "RUN_DIAGNOSTIC fraction=1e-1",
+            "parameter fraction must be a number from 0.01 to 1, not `1e-1`",
+        ),
+        (
+            "RUN_DIAGNOSTIC fraction=inf",
+            "parameter fraction must be a number from 0.01 to 1, not `inf`",
+        ),
         (
             "RUN_DIAGNOSTIC test=quick type=quick",
             "`test` and `type` are two names of one parameter; give one of them",
         ),
         (
             "RUN_DIAGNOSTIC command=ls",
-            "RUN_DIAGNOSTIC has no parameter `command`; it has test, type, seconds",
+            "RUN_DIAGNOSTIC has no parameter `command`; it has test, type, seconds, gpu, runs, fraction, force",
         ),
         ("TERMINATE exit=maybe", "parameter exit must be `true` or `false`, not `maybe`"),
         ("TERMINATE for=60", "TERMINATE has no deadline; only DRAIN has"),
@@ -477,6 +487,8 @@ fn k15_only_typed_parameters_pass() {
     }
     for text in [
         "DRAIN timeout=1 force=false",
+        "RUN_DIAGNOSTIC test=memory gpu=0 fraction=0.5 force=true",
+        "RUN_DIAGNOSTIC test=compute runs=1000 gpu=63",
         "DRAIN for=60 timeout=60",
         "RUN_DIAGNOSTIC",
         "RUN_DIAGNOSTIC test=stress seconds=3600",

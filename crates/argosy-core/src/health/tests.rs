@@ -274,6 +274,38 @@ fn the_sentence_of_a_failing_check_is_news_and_of_a_passing_one_it_is_not() {
 }
 
 #[test]
+fn a_check_that_gives_a_word_is_named_by_it() {
+    let rows = [
+        ("ProbeHung", "ProbeHung"),
+        ("probe hung", "nvml"),
+        ("hung", "nvml"),
+        ("", "nvml"),
+        ("X123456789X123456789X123456789X123456789X", "nvml"),
+    ];
+    for (reason, named) in rows {
+        let details = BTreeMap::from([("reason".to_owned(), reason.to_owned())]);
+        let (name, message) = ("nvml".to_owned(), "the driver does not answer".to_owned());
+        let result = CheckResult { name, state: HealthState::Unhealthy, message, details };
+        let report = HealthReport { results: vec![result], ..HealthReport::default() };
+        let sick = take_in(&node("a"), &report, &[], at(1)).node.unwrap();
+        assert_eq!((line(&sick), reason), (format!("UNHEALTHY/{named} [check/nvml]"), reason));
+    }
+}
+
+#[test]
+fn what_happens_to_the_machine_is_told_apart_by_its_word() {
+    let event = |signal: Metric| Event {
+        event_type: EventType::Host,
+        metrics: BTreeMap::from([("signal".to_owned(), signal)]),
+        ..xid(0, -1)
+    };
+    let key = |signal| event(signal).key_of(&node("a"));
+    assert_eq!(key(Metric::Text("disk-failed".to_owned())), "host/disk-failed/node");
+    assert_eq!(key(Metric::Text("oom-kill".to_owned())), "host/oom-kill/node");
+    assert_eq!(key(Metric::Int(7)), "host/0/node");
+}
+
+#[test]
 fn an_old_report_and_a_terminated_node_change_nothing() {
     let (mut sick, verdicts) = report("xid=U !79@3=U");
     sick.sequence = Some(7);
