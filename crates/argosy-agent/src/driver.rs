@@ -32,7 +32,6 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -294,7 +293,10 @@ impl Driver {
                 // A round that still runs is the next one, too.
                 Effect::Check(names) => {
                     _ = self.rounds.try_send(names);
-                    self.catch_up();
+                    // As often as that a disk that was full is tried again.
+                    if self.disk.is_behind() {
+                        self.disk.keep(self.everything());
+                    }
                 }
                 Effect::Keep(signals) => self.keep(Keep::Signals(signals)),
                 Effect::KeepReport(report) => self.keep(Keep::Report(report)),
@@ -322,18 +324,13 @@ impl Driver {
     }
 
     fn keep(&mut self, keep: Keep) {
-        if !self.catch_up() {
-            self.disk.keep(keep);
-        }
+        // A spool that missed something is written anew from what the agent knows, which has this, too.
+        let keep = if self.disk.is_spool_behind() { self.everything() } else { keep };
+        self.disk.keep(keep);
     }
 
-    /// Whether the spool missed something: then it is written anew from what the agent knows.
-    fn catch_up(&mut self) -> bool {
-        let behind = self.disk.behind.load(Ordering::Relaxed);
-        if behind {
-            self.disk.keep(Keep::All(Box::new(self.agent.unsent())));
-        }
-        behind
+    fn everything(&self) -> Keep {
+        Keep::All(Box::new(self.agent.unsent()))
     }
 
     fn attach(&mut self, hello: argosy_api::rpc::node::Hello) {

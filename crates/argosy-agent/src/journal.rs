@@ -84,6 +84,16 @@ impl Journal {
         noted
     }
 
+    /// Writes everything anew, for what could not be written before.
+    ///
+    /// # Errors
+    /// If it still cannot be.
+    pub fn catch_up(&mut self) -> io::Result<()> {
+        let written = self.rewrite();
+        self.behind = written.is_err();
+        written
+    }
+
     fn rewrite(&mut self) -> io::Result<()> {
         let all: Vec<Record> = self.entries.iter().map(record).collect::<io::Result<_>>()?;
         self.records.replace(&all)?;

@@ -333,7 +333,8 @@ impl Link {
         let mut last = String::new();
         for _ in 0..self.shared.servers.len() {
             let uri = self.server();
-            let config = self.config(&uri).await.map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
+            let config =
+                self.config(&uri).await.map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
             let builder = Http2Connection::builder()
                 .establishment_timeout(CONNECT_MAX)
                 .keep_alive_interval(PING_EVERY)

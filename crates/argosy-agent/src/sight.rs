@@ -334,7 +334,6 @@ impl Collector for Meter {
             cpu_usage_percent: cpu.unwrap_or_default(),
             memory_usage_percent: memory.unwrap_or_default(),
             gpus,
-            ..NodeMetrics::default()
         })
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 /// How many writes may wait. More is a disk that does not answer: signals are then in memory alone, and
 /// commands are refused, which is better than growing.
-const WRITES_MAX: usize = 256;
+pub(super) const WRITES_MAX: usize = 256;
 
 /// The file whose lock says that an agent uses the directory.
 const LOCK_FILE: &str = "lock";
@@ -29,8 +29,14 @@ enum Write {
 /// A way to the thread.
 pub(super) struct DiskThread {
     writes: std_mpsc::SyncSender<Write>,
-    /// Whether the spool says less than is known.
+    /// Whether the spool or the journal says less than is known.
     pub(super) behind: Arc<AtomicBool>,
+    /// The same of the spool alone, as the thread knows it.
+    spool_behind: Arc<AtomicBool>,
+    /// Something was not even given to the thread.
+    missed: bool,
+    /// Whether a `Keep::All` waits. One is enough: it may be a megabyte, and the next knows more.
+    rewriting: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -59,36 +65,67 @@ impl DiskThread {
             open(&data_dir.join("journal"), Journal::open)?;
         let (writes, waiting) = std_mpsc::sync_channel(WRITES_MAX);
         let behind = Arc::new(AtomicBool::new(broken_spool || broken_journal));
-        let told = behind.clone();
+        let spool_behind = Arc::new(AtomicBool::new(broken_spool));
+        let rewriting = Arc::new(AtomicBool::new(false));
+        let (told, told_spool, begun) = (behind.clone(), spool_behind.clone(), rewriting.clone());
         let thread = std::thread::Builder::new().name("disk".to_owned()).spawn(move || {
             // Until the last write is done nobody else may begin.
             let _lock = lock;
+            let mut journal_behind = broken_journal;
             for write in waiting {
                 match write {
                     Write::Keep(keep) => {
+                        if let Keep::All(_) = keep {
+                            begun.store(false, Ordering::Relaxed);
+                            journal_behind = journal_behind && journal.catch_up().is_err();
+                        }
                         let was = spool.is_behind();
                         if let (Err(error), false) = (spool.keep(&keep), was) {
                             tracing::warn!(%error, "cannot spool; keeping it in memory");
                         }
-                        told.store(spool.is_behind(), Ordering::Relaxed);
+                        told_spool.store(spool.is_behind(), Ordering::Relaxed);
                         Figures::set(&figures.spool_bytes, spool.len());
                     }
                     Write::Note(entry) => {
                         let command = entry.order.id.clone();
                         let error = journal.note(*entry).err().map(|error| error.to_string());
+                        journal_behind = error.is_some();
                         if events.blocking_send(Event::Noted { command, error }).is_err() {
                             // Nobody is left to hear it; what waits is still written.
                         }
                     }
                 }
+                told.store(spool.is_behind() || journal_behind, Ordering::Relaxed);
             }
         })?;
         let found = Found { spooled, journal: entries, cut_bytes: cut_spool + cut_journal };
-        Ok((Self { writes, behind, thread }, found))
+        let missed = false;
+        Ok((Self { writes, behind, spool_behind, missed, rewriting, thread }, found))
     }
 
-    pub(super) fn keep(&self, keep: Keep) {
-        if self.writes.try_send(Write::Keep(keep)).is_err() {
+    /// Whether the spool missed something, which only a `Keep::All` makes good.
+    pub(super) fn is_spool_behind(&self) -> bool {
+        self.missed || self.spool_behind.load(Ordering::Relaxed)
+    }
+
+    /// Whether anything is to be made good.
+    pub(super) fn is_behind(&self) -> bool {
+        self.missed || self.behind.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn keep(&mut self, keep: Keep) {
+        let all = matches!(keep, Keep::All(_));
+        if all && self.rewriting.swap(true, Ordering::Relaxed) {
+            self.missed = true;
+            return;
+        }
+        let given = self.writes.try_send(Write::Keep(keep)).is_ok();
+        if all {
+            self.missed = !given;
+            self.rewriting.fetch_and(given, Ordering::Relaxed);
+        }
+        if !given {
+            self.missed = true;
             self.behind.store(true, Ordering::Relaxed);
         }
     }

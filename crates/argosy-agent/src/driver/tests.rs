@@ -3,12 +3,24 @@ use crate::check::Word;
 use crate::clock::Simulated;
 use crate::gpu::{GpuError, Inventory, Sweep};
 use crate::link::Token;
+use crate::spool::Spooled;
 use argosy_api::rpc::node::Welcome;
 use jiff::{SignedDuration, Timestamp};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn load(figure: &AtomicU64) -> u64 {
     figure.load(Ordering::Relaxed)
+}
+
+fn order(id: &str) -> crate::command::Order {
+    crate::command::Order {
+        id: id.to_owned(),
+        kind: Kind::Cordon,
+        parameters: Default::default(),
+        reason: String::new(),
+        expires_at: None,
+        deadline: None,
+    }
 }
 
 /// A driver whose control plane is nobody.
@@ -52,6 +64,92 @@ async fn two_agents_do_not_share_a_data_directory() {
     driver(&dir);
 }
 
+/// Makes a file at which whoever opens it waits until somebody opens its other end, as at a disk that hangs.
+fn hang(path: &std::path::Path) {
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
+}
+
+/// What comes of something, while time passes as fast as it can.
+async fn in_time<T>(what: impl Future<Output = T>) -> T {
+    let mut what = std::pin::pin!(what);
+    loop {
+        tokio::select! {
+            biased;
+            came = &mut what => return came,
+            () = tokio::time::advance(Duration::from_secs(1)) => tokio::task::yield_now().await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_is_given_one_whole_at_a_time_and_what_it_missed_is_made_good() {
+    let dir = crate::testing::Dir::new();
+    let Driver { disk: mut writer, events, .. } = driver(&dir);
+    // A loop that does not listen is what the thread waits for, here.
+    let entry = |number: usize| crate::journal::Entry {
+        order: order(&format!("c{number}")),
+        boot_id: String::new(),
+        begun_at: Timestamp::UNIX_EPOCH,
+        end: None,
+        answered: false,
+    };
+    let signal = Signal::once(crate::signal::SignalKind::Host, Timestamp::UNIX_EPOCH, "gone");
+    let mut numbers = 0..EVENTS_MAX + 2 * disk::WRITES_MAX;
+    while !writer.is_spool_behind() {
+        let full = numbers.any(|number| writer.note(Box::new(entry(number))).is_err());
+        assert!(full, "it takes more than it may");
+        writer.keep(Keep::Signals(vec![signal.clone()]));
+    }
+    // The loop listens again.
+    drop(events);
+    let all = || Keep::All(Box::new(Spooled { report: None, signals: vec![signal.clone()] }));
+    while writer.is_spool_behind() {
+        writer.keep(all());
+        tokio::task::yield_now().await;
+    }
+    writer.finish().join().unwrap();
+    let spool = crate::record::Disk::open(&dir.path().join("spool")).unwrap();
+    let (_, spooled, _) = crate::spool::Spool::open(Box::new(spool), 1024 * 1024).unwrap();
+    assert_eq!(spooled.signals, [signal]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duty_file_that_hangs_fails_the_command_and_stops_nothing_else() {
+    let dir = crate::testing::Dir::new();
+    let beside = dir.path().join("duty.new");
+    hang(&beside);
+    let mut driver = driver(&dir);
+    driver.worker.begin(order("c1"));
+    let end = in_time(async {
+        loop {
+            if let Some(Event::Ended { end, .. }) = driver.events.recv().await {
+                return end;
+            }
+        }
+    });
+    let end = end.await;
+    assert!(end.message.ends_with("the disk did not answer for 10 s"), "{end:?}");
+    // Lets the thread go, as soon as it is there.
+    _ = tokio::task::spawn_blocking(move || std::fs::read(beside)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_file_that_hangs_is_a_token_that_cannot_be_read() {
+    let dir = crate::testing::Dir::new();
+    let path = dir.path().join("token");
+    hang(&path);
+    let servers = ["http://127.0.0.1:1".to_owned()];
+    let token = Token::File(path.clone());
+    let link = Link::new(&servers, "gpu-1", token, None, dir.path()).unwrap();
+    let Called::Lost(Loss::Refused(why)) = in_time(link.poll()).await else {
+        panic!("it was not refused");
+    };
+    assert!(why.contains("cannot read the token file"), "{why}");
+    assert!(why.ends_with("the disk did not answer for 10 s"), "{why}");
+    let other_end = move || std::fs::File::options().write(true).open(path);
+    _ = tokio::task::spawn_blocking(other_end).await.unwrap();
+}
+
 #[tokio::test]
 async fn an_agent_that_cannot_write_runs_and_says_so() {
     let dir = crate::testing::Dir::new();
@@ -65,7 +163,7 @@ async fn an_agent_that_cannot_write_runs_and_says_so() {
     let outcome = own.outcome(&[], driver.clock.now()).unwrap();
     assert_eq!(outcome.reason, "SpoolFull");
     // It does not heal by a write that does not get there.
-    let Driver { disk, .. } = driver;
+    let Driver { mut disk, .. } = driver;
     disk.keep(Keep::All(Box::default()));
     let behind = disk.behind.clone();
     disk.finish().join().unwrap();

@@ -6,13 +6,17 @@ fn signal(code: u32) -> Signal {
     Signal::once(SignalKind::Xid, Timestamp::UNIX_EPOCH, "a fault").with("xid_code", code)
 }
 
-fn report(sequence: u64, codes: &[u32]) -> Keep {
-    Keep::Report(Box::new(Report {
+fn made(sequence: u64, codes: &[u32]) -> Report {
+    Report {
         sequence,
         checked_at: Timestamp::UNIX_EPOCH,
         outcomes: Vec::new(),
         signals: codes.iter().copied().map(signal).collect(),
-    }))
+    }
+}
+
+fn report(sequence: u64, codes: &[u32]) -> Keep {
+    Keep::Report(Box::new(made(sequence, codes)))
 }
 
 fn signals(codes: &[u32]) -> Keep {
@@ -20,10 +24,7 @@ fn signals(codes: &[u32]) -> Keep {
 }
 
 fn all(flying: Option<(u64, &[u32])>, codes: &[u32]) -> Keep {
-    let report = flying.map(|(sequence, codes)| match report(sequence, codes) {
-        Keep::Report(report) => *report,
-        other => panic!("{other:?}"),
-    });
+    let report = flying.map(|(sequence, codes)| made(sequence, codes));
     let signals = codes.iter().copied().map(signal).collect();
     Keep::All(Box::new(Spooled { report, signals }))
 }
@@ -155,7 +156,12 @@ fn a_report_that_is_too_long_for_one_record_is_kept_in_parts() {
     let (mut spool, _, _) = Spool::open(memory.boxed(), SPOOL_LEN_MAX).unwrap();
     let spooled = Spooled { signals: spooled.report.unwrap().signals, report: None };
     spool.keep(&Keep::Signals(spooled.signals.clone())).unwrap();
-    let again = Report { sequence: 5, checked_at: Timestamp::UNIX_EPOCH, outcomes: Vec::new(), signals: spooled.signals.clone() };
+    let again = Report {
+        sequence: 5,
+        checked_at: Timestamp::UNIX_EPOCH,
+        outcomes: Vec::new(),
+        signals: spooled.signals.clone(),
+    };
     spool.keep(&Keep::Report(Box::new(again))).unwrap();
     assert!(memory.len() <= whole);
     let torn = memory.len() - 1;

@@ -89,7 +89,7 @@ async fn what_is_wrong_with_the_configuration_is_said_in_one_sentence() {
     let (world, dir) = (World::new().await, Dir::new());
     let rows: [(&str, &[&str], &str); 3] = [
         ("node_di: x", &[], "node_di"),
-        ("", &["--gpu", "magic"], "`magic` is none of auto, none"),
+        ("", &["--gpu", "magic"], "`magic` is none of auto"),
         ("ca_file: /none/such", &["--server", "https://localhost:1"], "cannot read certificates"),
     ];
     for (config, flags, expected) in rows {
