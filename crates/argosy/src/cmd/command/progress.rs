@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How many nodes have a line of their own; more do not fit beside what else is on a screen.
 const LINES_MAX: usize = 12;
 
+/// In how many steps a command's way is told where lines do not move: in a log, each percent would be one.
+const STEPS: u32 = 5;
+
 /// How often a line moves.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -25,6 +28,8 @@ pub(super) struct Progress {
     total: Option<ProgressBar>,
     width: usize,
     failed: usize,
+    /// What was last told of each command, where lines do not move: its word, and how many steps it was on.
+    told: BTreeMap<String, (&'static str, u32)>,
 }
 
 impl Progress {
@@ -43,6 +48,7 @@ impl Progress {
             total: None,
             width: width.unwrap_or(0),
             failed: 0,
+            told: BTreeMap::new(),
         };
         if commands.len() <= LINES_MAX {
             for command in commands {
@@ -70,7 +76,11 @@ impl Progress {
             self.failed += 1;
         }
         if self.bars.is_hidden() {
-            note(&text);
+            let step = command.progress.map_or(0, |percent| u32::from(percent) * STEPS / 100);
+            let is = (word(command), step);
+            if self.told.insert(command.id.clone(), is) != Some(is) || done {
+                note(&text);
+            }
             return;
         }
         if let Some(bar) = self.lines.get(&command.id) {
