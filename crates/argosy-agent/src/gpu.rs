@@ -5,7 +5,6 @@
 pub mod child;
 pub mod fake;
 pub mod nvml;
-pub mod pci;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

@@ -117,6 +117,13 @@ impl HostSample {
     }
 }
 
+/// How many GPUs of NVIDIA the bus shows, with or without a driver: what tells a machine that has none from
+/// one whose driver is gone.
+pub fn gpus_on_bus(roots: &Roots) -> u32 {
+    let gpus = pci::nvidia(&roots.sys).into_iter().filter(PciDevice::is_gpu).count();
+    u32::try_from(gpus).unwrap_or(u32::MAX)
+}
+
 /// How busy processors and memory are, without anything that could hang.
 pub struct Busy {
     proc: PathBuf,

@@ -11,8 +11,7 @@ use crate::driver::{GpuDesk, MakeHandler, NoGpus};
 use crate::gpu::Gpu;
 use crate::gpu::child::{Child, Options};
 use crate::gpu::fake::{Fake, SharedFake};
-use crate::gpu::pci::nvidia_gpus;
-use crate::host::{Host, Roots};
+use crate::host::{Host, Roots, gpus_on_bus};
 use crate::identity::{Identity, cloud};
 use crate::inject::{self, Injections};
 use crate::log;
@@ -39,7 +38,7 @@ use tokio::sync::mpsc;
 /// `ARGOSY_TOKEN`, never from a flag.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The control plane: https://argosy.example:8443. May be given more than once.
+    /// The control plane, like `https://argosy.example:8443`. May be given more than once.
     #[arg(long, value_name = "URL")]
     pub server: Vec<String>,
     /// The id of this node; the host name if it is left out.
@@ -162,7 +161,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         boot_id: identity.boot_id.clone(),
         expected: Expected {
             gpus: config.expected_gpus,
-            on_the_bus: if fake.is_some() { 0 } else { nvidia_gpus(&roots.sys) },
+            on_the_bus: if fake.is_some() { 0 } else { gpus_on_bus(&roots) },
             booted: booted(&roots, clock.now()),
         },
         // A made-up machine has no disks that could be full, and its kernel is made up, too.

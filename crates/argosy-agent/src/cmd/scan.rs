@@ -8,8 +8,8 @@ use super::gpus::{GpuArgs, Opened};
 use super::table::{Screen, document, print};
 use crate::check::Word;
 use crate::clock::{Clock, System};
-use crate::gpu::{Gpu, GpuError, pci};
-use crate::host::{Host, HostError, HostSample, Roots};
+use crate::gpu::{Gpu, GpuError};
+use crate::host::{Host, HostError, HostSample, Roots, gpus_on_bus};
 use crate::log::{self, Line, Logs, Source};
 use anyhow::Context;
 use clap::Args as ClapArgs;
@@ -95,7 +95,7 @@ pub(crate) async fn look(setup: Setup, clock: &dyn Clock) -> anyhow::Result<Repo
     let Setup { opened: Opened { gpu, lines }, roots, logs, expected_gpus } = setup;
     let is_fake = lines.is_some();
     // A made-up machine has its own bus, too.
-    let on_the_bus = if is_fake { 0 } else { pci::nvidia_gpus(&roots.sys) };
+    let on_the_bus = if is_fake { 0 } else { gpus_on_bus(&roots) };
     let mut host = Host::start(roots).context("no thread can be started")?;
     let (gpus, host, read) = tokio::join!(
         async {

@@ -3,8 +3,8 @@
 use super::{Finding, Setup, State};
 use crate::clock::{Clock, System};
 use crate::config::{Config, ConfigError, FILE};
-use crate::gpu::{Gpu, GpuError, pci};
-use crate::host::{Roots, Sampler};
+use crate::gpu::{Gpu, GpuError};
+use crate::host::{Roots, Sampler, gpus_on_bus};
 use crate::identity::cloud;
 use crate::log::{self, Logs, Source};
 use futures_util::future::join_all;
@@ -32,7 +32,7 @@ const CACHE_LEN_MAX: u64 = 4 << 20;
 
 /// NVML, the driver, and each GPU.
 pub(super) async fn gpus(gpu: Option<Box<dyn Gpu>>, roots: &Roots) -> Vec<Finding> {
-    let on_the_bus = pci::nvidia_gpus(&roots.sys);
+    let on_the_bus = gpus_on_bus(roots);
     let Some(mut gpu) = gpu else {
         return vec![Finding::new("nvml", State::None, "not asked for: --gpu none", "")];
     };
