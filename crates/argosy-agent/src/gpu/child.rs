@@ -28,6 +28,9 @@ use tokio::time::timeout;
 /// be asked, and starting processes for ever would be one more load on it.
 const CRASHES_MAX: usize = 4;
 
+/// How long the last words of a child that has ended are listened to.
+const LAST_WORDS_MAX: Duration = Duration::from_millis(200);
+
 /// How much is kept of what the child wrote to its error output: its last words are what helps.
 const STDERR_KEPT_BYTES: usize = 2 * 1024;
 
@@ -163,6 +166,7 @@ impl Child {
                 // Its outputs are closed; it is gone, or about to be.
                 match timeout(self.options.reap_max, running.process.wait()).await {
                     Ok(Ok(status)) => {
+                        running.hear_last_words().await;
                         let how = running.how(status);
                         Attempt::Ended { how, gpu: answers.next() }
                     }
@@ -475,6 +479,23 @@ impl Running {
                 }
             }
         }
+    }
+
+    /// Reads what it wrote to its error output before it ended. That is over at once, unless a child of its
+    /// own still holds it.
+    async fn hear_last_words(&mut self) {
+        let hearing = async {
+            let mut chunk = [0; 512];
+            while let Some(stderr) = &mut self.stderr {
+                let count = stderr.read(&mut chunk).await.unwrap_or(0);
+                match chunk.get(..count) {
+                    Some(words) if !words.is_empty() => keep(&mut self.last_words, words),
+                    Some(_) | None => self.stderr = None,
+                }
+            }
+        };
+        // What is not heard by then is not waited for.
+        _ = timeout(LAST_WORDS_MAX, hearing).await;
     }
 
     /// How it ended; `None` if it ended in order, which is what a child does that nobody asks.
