@@ -8,7 +8,8 @@ use crate::diagnose::Expected;
 ///
 /// Sources: the data sheets "NVIDIA H200 Tensor Core GPU", "NVIDIA H100 Tensor Core GPU", "NVIDIA A100
 /// Tensor Core GPU", "NVIDIA A30", "NVIDIA A40", "NVIDIA A10", "NVIDIA L40S", "NVIDIA L40", "NVIDIA L4",
-/// "NVIDIA V100", "NVIDIA T4" and "NVIDIA DGX B200" (divided by its eight GPUs).
+/// "NVIDIA V100", "NVIDIA T4" and "NVIDIA DGX B200" (divided by its eight GPUs). Only the H200's row was
+/// held against a real GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// As NVML says it, without `NVIDIA ` or `Tesla `.
