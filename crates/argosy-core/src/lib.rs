@@ -52,6 +52,16 @@ pub mod breaker;
 
 pub mod remedy;
 
+pub mod machine;
+
+pub mod instance;
+
+pub mod inventory;
+
+pub mod gate;
+
+pub mod pool;
+
 pub mod ledger;
 
 pub mod why;

@@ -18,6 +18,8 @@ use crate::simulated::world::{Step, World};
 use argosy_control::clock::Clock;
 use argosy_control::provider::{Ask, Done, Part, Provider, Refusal};
 use argosy_core::catalog::Catalog;
+use argosy_core::gate::Doomed;
+use argosy_core::machine::{Abilities, Machine, Offer, Purchase, Trouble};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 use tokio::sync::{OwnedMutexGuard, watch};
 use tracing::error;
+
+/// What the cloud keeps for a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Section {
+    Dns,
+    Infrastructure,
+    Machines,
+}
+
+impl From<Part> for Section {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Dns => Section::Dns,
+            Part::Infrastructure => Section::Infrastructure,
+        }
+    }
+}
 
 pub use fault::{Fault, FaultKind, FaultParams, NewFault};
 pub use inventory::{Item, ItemKind, Place, Shape};
@@ -281,6 +300,31 @@ impl SimulatedCloud {
 
 #[async_trait]
 impl Provider for SimulatedCloud {
+    fn abilities(&self) -> Abilities {
+        let list_lag = jiff::SignedDuration::ZERO;
+        Abilities { tokens: true, tags: true, reboot: true, console: true, spot: true, list_lag }
+    }
+
+    async fn offers(&self, _region: &str) -> Result<Vec<Offer>, Trouble> {
+        Ok(Vec::new())
+    }
+
+    async fn create(&self, _purchase: &Purchase) -> Result<Machine, Trouble> {
+        Err(Trouble::Unable(String::new()))
+    }
+
+    async fn find(&self, _purchase: &Purchase) -> Result<Option<Machine>, Trouble> {
+        Ok(None)
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, Trouble> {
+        Ok(Vec::new())
+    }
+
+    async fn terminate(&self, _doomed: &Doomed) -> Result<(), Trouble> {
+        Ok(())
+    }
+
     async fn preflight(&self, ask: &Ask) -> Result<Done, Refusal> {
         let Inner { catalog, clock, mended, .. } = &*self.inner;
         let who = ask.resource.id.to_string();
@@ -301,11 +345,11 @@ impl Provider for SimulatedCloud {
     }
 
     async fn ensure(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
-        self.operate(|world, now| world.ensure(part, ask, &self.inner.catalog, now)).await
+        self.operate(|world, now| world.ensure(part.into(), ask, &self.inner.catalog, now)).await
     }
 
     async fn remove(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
-        self.operate(|world, now| world.remove(part, ask.resource.id, now)).await
+        self.operate(|world, now| world.remove(part.into(), ask.resource.id, now)).await
     }
 }
 

@@ -322,7 +322,6 @@ impl<'a> Work<'a> {
         let part = match adapter.as_str() {
             "dns" => Some(Part::Dns),
             "infrastructure" => Some(Part::Infrastructure),
-            "machines" => Some(Part::Machines),
             _ => None,
         };
         Self { ask, adapter, part }
@@ -356,7 +355,6 @@ impl<'a> Work<'a> {
     }
 
     fn progress(&self) -> Said {
-        let spec = &self.ask.resource.spec;
         let region = self.region().map(|region| format!(" for {region}")).unwrap_or_default();
         let (reason, message) = match (self.part, self.deleting()) {
             (None, false) => ("ValidationInProgress", "Validation in progress".to_owned()),
@@ -379,14 +377,6 @@ impl<'a> Work<'a> {
             (Some(Part::Infrastructure), true) => {
                 ("CleanupInProgress", format!("Removing infrastructure{region}"))
             }
-            (Some(Part::Machines), false) => {
-                let count = spec.get("nodeCount").and_then(Value::as_u64);
-                let count = count.map(|count| format!("{count} ")).unwrap_or_default();
-                let kind = spec.get("machineType").and_then(Value::as_str);
-                let kind = kind.map(|kind| format!(" of type {kind}")).unwrap_or_default();
-                ("ProvisioningInProgress", format!("Provisioning {count}nodes{kind}"))
-            }
-            (Some(Part::Machines), true) => ("CleanupInProgress", "Removing nodes".to_owned()),
         };
         let cause = Cause { reason: reason.to_owned(), message };
         let started = Cause { reason: "Started".to_owned(), message: "Work has begun".to_owned() };

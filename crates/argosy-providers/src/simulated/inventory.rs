@@ -1,6 +1,6 @@
 //! What exists in the simulated cloud, and how much of the quotas it uses.
 
-use argosy_control::provider::Part;
+use super::Section;
 use argosy_core::id::ResourceId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
@@ -85,11 +85,11 @@ pub(super) struct Inventory {
 }
 
 impl ItemKind {
-    pub(super) fn part(self) -> Part {
+    pub(super) fn part(self) -> Section {
         match self {
-            ItemKind::DnsRecord => Part::Dns,
-            ItemKind::Network | ItemKind::ControlPlane => Part::Infrastructure,
-            ItemKind::Machine => Part::Machines,
+            ItemKind::DnsRecord => Section::Dns,
+            ItemKind::Network | ItemKind::ControlPlane => Section::Infrastructure,
+            ItemKind::Machine => Section::Machines,
         }
     }
 }
@@ -166,20 +166,20 @@ impl Inventory {
     }
 
     /// What a resource has of a part, less what is leaving, oldest first.
-    pub(super) fn of(&self, owner: ResourceId, part: Part) -> impl Iterator<Item = &Item> {
+    pub(super) fn of(&self, owner: ResourceId, part: Section) -> impl Iterator<Item = &Item> {
         let items = self.items.get(&owner).map_or(&[][..], Vec::as_slice);
         items.iter().filter(move |item| item.shape.kind.part() == part && !item.leaving())
     }
 
     /// When the last of what is leaving will be gone, if anything is.
-    pub(super) fn gone_at(&self, owner: ResourceId, part: Part) -> Option<Timestamp> {
+    pub(super) fn gone_at(&self, owner: ResourceId, part: Section) -> Option<Timestamp> {
         let items = self.items.get(&owner)?;
         let part = items.iter().filter(|item| item.shape.kind.part() == part);
         part.filter_map(|item| item.gone_at).max()
     }
 
     /// What a resource uses for a part in a place, with what is leaving.
-    pub(super) fn used_by(&self, owner: ResourceId, part: Part, place: &Place) -> Usage {
+    pub(super) fn used_by(&self, owner: ResourceId, part: Section, place: &Place) -> Usage {
         let items = self.items.get(&owner).into_iter().flatten();
         let shapes = items.map(|item| &item.shape);
         let here = shapes.filter(|shape| shape.kind.part() == part && shape.place == *place);
@@ -187,7 +187,7 @@ impl Inventory {
     }
 
     /// What is missing to make a part as it is wanted.
-    pub(super) fn missing(&self, owner: ResourceId, part: Part, wanted: &[Shape]) -> Vec<Shape> {
+    pub(super) fn missing(&self, owner: ResourceId, part: Section, wanted: &[Shape]) -> Vec<Shape> {
         let mut missing = wanted.to_vec();
         for item in self.of(owner, part) {
             take(&mut missing, &item.shape);
@@ -199,7 +199,7 @@ impl Inventory {
     pub(super) fn trim(
         &mut self,
         owner: ResourceId,
-        part: Part,
+        part: Section,
         wanted: &[Shape],
         gone_at: impl Fn(&Item) -> Timestamp,
     ) {
@@ -213,7 +213,7 @@ impl Inventory {
     }
 
     /// What is stuck will be ready after all.
-    pub(super) fn unstick(&mut self, owner: ResourceId, part: Part, ready_at: Timestamp) {
+    pub(super) fn unstick(&mut self, owner: ResourceId, part: Section, ready_at: Timestamp) {
         for item in living(&mut self.items, owner, part) {
             item.ready_at.get_or_insert(ready_at);
             self.changed.insert(owner);
@@ -288,7 +288,7 @@ fn take(shapes: &mut Vec<Shape>, shape: &Shape) -> bool {
 fn living(
     items: &mut BTreeMap<ResourceId, Vec<Item>>,
     owner: ResourceId,
-    part: Part,
+    part: Section,
 ) -> impl Iterator<Item = &mut Item> {
     let items = items.get_mut(&owner).map_or(&mut [][..], Vec::as_mut_slice);
     items.iter_mut().filter(move |item| item.shape.kind.part() == part && !item.leaving())

@@ -1,8 +1,9 @@
 //! What a cluster or a node pool asks of the cloud, read from its spec.
 
+use super::Section;
 use super::inventory::{ItemKind, Place, Shape};
 use super::words;
-use argosy_control::provider::{Ask, Part, Refusal};
+use argosy_control::provider::{Ask, Refusal};
 use argosy_core::catalog::{Catalog, MachineType, ProviderCatalog};
 use argosy_core::resource::{Kind, Spec};
 use serde_json::Value;
@@ -68,7 +69,7 @@ impl Want {
     }
 
     /// The items of a part.
-    pub(super) fn shapes(&self, part: Part) -> Vec<Shape> {
+    pub(super) fn shapes(&self, part: Section) -> Vec<Shape> {
         let shape = |kind, what: &str, cpus, gpus| Shape {
             kind,
             what: what.to_owned(),
@@ -77,19 +78,19 @@ impl Want {
             gpus,
         };
         match (part, &self.machines) {
-            (Part::Dns, _) => {
+            (Section::Dns, _) => {
                 let record = |name: String| shape(ItemKind::DnsRecord, &name, 0, 0);
                 self.records().into_iter().map(record).collect()
             }
-            (Part::Infrastructure, _) => vec![
+            (Section::Infrastructure, _) => vec![
                 shape(ItemKind::Network, "network", 0, 0),
                 shape(ItemKind::ControlPlane, "control-plane", CONTROL_PLANE_CPUS, 0),
             ],
-            (Part::Machines, Some(Machines { kind, size, count })) => {
+            (Section::Machines, Some(Machines { kind, size, count })) => {
                 let machine = shape(ItemKind::Machine, kind, size.cpus, size.gpus);
                 vec![machine; usize::try_from(*count).unwrap_or(usize::MAX)]
             }
-            (Part::Machines, None) => Vec::new(),
+            (Section::Machines, None) => Vec::new(),
         }
     }
 

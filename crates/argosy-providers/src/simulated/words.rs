@@ -1,21 +1,22 @@
 //! What the simulated cloud says: the reasons and sentences of the documents, word for word.
 
+use super::Section;
 use super::quota::Exceeded;
 use super::want::Want;
-use argosy_control::provider::{Cause, Done, Part, Refusal};
+use argosy_control::provider::{Cause, Done, Refusal};
 use serde_json::{Map, Value, json};
 
 pub(super) fn done(reason: &str, message: impl Into<String>, data: Value) -> Done {
     Done { reason: reason.to_owned(), message: message.into(), data: map(data), unhealthy: None }
 }
 
-pub(super) fn removed(part: Part) -> Done {
+pub(super) fn removed(part: Section) -> Done {
     let (reason, message) = match part {
-        Part::Dns => ("RecordsRemoved", "DNS records removed"),
-        Part::Infrastructure => {
+        Section::Dns => ("RecordsRemoved", "DNS records removed"),
+        Section::Infrastructure => {
             ("InfrastructureRemoved", "Infrastructure resources successfully cleaned up")
         }
-        Part::Machines => ("NodesRemoved", "All nodes removed"),
+        Section::Machines => ("NodesRemoved", "All nodes removed"),
     };
     done(reason, message, json!({}))
 }

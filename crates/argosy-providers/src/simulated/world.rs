@@ -3,6 +3,7 @@
 //! Nothing here waits: a step says until when to wait, and may be asked again at any time, by anybody.
 //! That is what makes every operation idempotent and safe to drop.
 
+use super::Section;
 use super::fault::{Fault, FaultKind, FaultParams, NewFault};
 use super::inventory::{Inventory, Item, ItemKind, Place, Shape, Usage};
 use super::latency::Latencies;
@@ -10,7 +11,7 @@ use super::permission::Permissions;
 use super::quota::{self, Metric, Quota, SetQuota};
 use super::want::{DEFAULT_DOMAIN, Want};
 use super::words;
-use argosy_control::provider::{Ask, Done, Part, Refusal};
+use argosy_control::provider::{Ask, Done, Refusal};
 use argosy_core::catalog::Catalog;
 use argosy_core::id::ResourceId;
 use argosy_core::resource::Kind;
@@ -173,7 +174,7 @@ impl World {
                     return Err(words::label_denied(&label));
                 }
                 self.allowed(&[permissions.buckets], &want)?;
-                self.within_quota(Part::Infrastructure, ask, &want, now)?;
+                self.within_quota(Section::Infrastructure, ask, &want, now)?;
             }
             Kind::NodePool => {
                 let denied = self.allowed(&[permissions.pools], &want).is_err();
@@ -188,7 +189,7 @@ impl World {
     /// One step towards a part as it is asked for.
     pub(super) fn ensure(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         catalog: &Catalog,
         now: Timestamp,
@@ -200,7 +201,7 @@ impl World {
     }
 
     /// One step towards a part's absence.
-    pub(super) fn remove(&mut self, part: Part, owner: ResourceId, now: Timestamp) -> Step {
+    pub(super) fn remove(&mut self, part: Section, owner: ResourceId, now: Timestamp) -> Step {
         self.trim(part, owner, &[], now);
         match self.inventory.gone_at(owner, part) {
             Some(gone_at) => Step::Wait(gone_at),
@@ -210,14 +211,14 @@ impl World {
 
     fn try_ensure(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         catalog: &Catalog,
         now: Timestamp,
     ) -> Result<Step, Refusal> {
         let want = Want::read(ask, catalog)?;
         let owner = ask.resource.id;
-        if part == Part::Dns && !self.zones.contains(&want.domain) {
+        if part == Section::Dns && !self.zones.contains(&want.domain) {
             return Err(words::zone_not_found(&want.domain));
         }
         let wanted = want.shapes(part);
@@ -238,7 +239,7 @@ impl World {
         self.await_ready(part, ask, &want, now)
     }
 
-    fn trim(&mut self, part: Part, owner: ResourceId, wanted: &[Shape], now: Timestamp) {
+    fn trim(&mut self, part: Section, owner: ResourceId, wanted: &[Shape], now: Timestamp) {
         let removal = self.latencies.removal;
         let gone_at = |item: &Item| later(now, removal.of(&item.id, 0));
         self.inventory.trim(owner, part, wanted, gone_at);
@@ -247,7 +248,7 @@ impl World {
 
     fn may_create(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         want: &Want,
         now: Timestamp,
@@ -255,9 +256,9 @@ impl World {
         let Permissions { records, networks, clusters, machines, .. } =
             *Permissions::of(&want.place.provider);
         match part {
-            Part::Dns => self.allowed(&[records], want)?,
-            Part::Infrastructure => self.allowed(&[networks, clusters], want)?,
-            Part::Machines => self.allowed(&[machines], want)?,
+            Section::Dns => self.allowed(&[records], want)?,
+            Section::Infrastructure => self.allowed(&[networks, clusters], want)?,
+            Section::Machines => self.allowed(&[machines], want)?,
         }
         self.within_quota(part, ask, want, now)
     }
@@ -265,7 +266,7 @@ impl World {
     /// Makes what is missing, one by one. What was made before a failure is kept.
     fn create(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         want: &Want,
         missing: Vec<Shape>,
@@ -276,7 +277,7 @@ impl World {
         let name = ask.resource.name.as_str();
         for (nth, shape) in missing.into_iter().enumerate() {
             let node = u32::try_from(existing + nth + 1).unwrap_or(u32::MAX);
-            if part == Part::Machines
+            if part == Section::Machines
                 && let Some(params) = self.strike(FaultKind::ProvisioningFailed, name, |params| {
                     params.node.unwrap_or(1) == node
                 })
@@ -321,7 +322,7 @@ impl World {
 
     fn await_ready(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         want: &Want,
         now: Timestamp,
@@ -349,7 +350,7 @@ impl World {
         let (owner, name) = (ask.resource.id, ask.resource.name.as_str());
         let Some(fault) = self.fault(FaultKind::Timeout, name, |_| true) else {
             let ready_at = later(now, self.latencies.infrastructure.of(name, 0));
-            self.inventory.unstick(owner, Part::Infrastructure, ready_at);
+            self.inventory.unstick(owner, Section::Infrastructure, ready_at);
             return Ok(ready_at);
         };
         let after_s = fault.fault.params.after_s.unwrap_or(FaultParams::AFTER_S);
@@ -359,16 +360,16 @@ impl World {
         }
         self.strike(FaultKind::Timeout, name, |_| true);
         // Given up means rolled back: the next attempt starts from nothing.
-        self.inventory.forget(owner, |item| item.shape.kind.part() == Part::Infrastructure);
+        self.inventory.forget(owner, |item| item.shape.kind.part() == Section::Infrastructure);
         Err(words::timed_out(&want.display, after_s))
     }
 
-    fn made(&mut self, part: Part, ask: &Ask, want: &Want) -> Done {
+    fn made(&mut self, part: Section, ask: &Ask, want: &Want) -> Done {
         let items = self.inventory.of(ask.resource.id, part);
         let ids: Vec<String> = items.map(|item| item.id.clone()).collect();
         let Place { region, .. } = &want.place;
         match part {
-            Part::Dns => {
+            Section::Dns => {
                 let name = ask.resource.name.as_str();
                 let failing = self.strike(FaultKind::HealthCheckFailed, name, |_| true);
                 let data = json!({ "recordsCreated": want.records() });
@@ -378,12 +379,12 @@ impl World {
                     ..words::done("AllRecordsCreated", message, data)
                 }
             }
-            Part::Infrastructure => {
+            Section::Infrastructure => {
                 let message = format!("Network and control plane created in {region}");
                 let data = json!({ "region": region, "resources": ids });
                 words::done("InfrastructureReady", message, data)
             }
-            Part::Machines => {
+            Section::Machines => {
                 let message = format!("{0} of {0} nodes ready", ids.len());
                 let data = json!({ "nodesReady": ids.len(), "machines": ids });
                 words::done("AllNodesReady", message, data)
@@ -428,7 +429,7 @@ impl World {
     /// Whether what is missing of a part fits in, once what it replaces has gone.
     fn within_quota(
         &mut self,
-        part: Part,
+        part: Section,
         ask: &Ask,
         want: &Want,
         now: Timestamp,

@@ -1,0 +1,133 @@
+//! The one way to a termination: who may be returned, and what must hold first.
+//!
+//! What a newcomer gets wrong: this is not advice. `Provider::terminate` takes a `Doomed`, and nothing but
+//! the functions here can make one, so there is no second way to end a machine (F16).
+
+use crate::instance::{Instance, InstanceId, Reason, State};
+use crate::inventory::Orphan;
+use crate::machine::{Machine, MachineId};
+use uuid::Uuid;
+
+/// A machine that may be returned now. Only the gate makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Doomed {
+    machine: MachineId,
+    instance: Option<InstanceId>,
+}
+
+impl Doomed {
+    /// Which machine.
+    pub fn machine(&self) -> &MachineId {
+        &self.machine
+    }
+
+    /// Whose record it is; `None` for a machine nobody knew.
+    pub fn instance(&self) -> Option<&InstanceId> {
+        self.instance.as_ref()
+    }
+}
+
+/// What speaks against ending anything now.
+#[derive(Clone, Copy, Debug)]
+pub struct Guards<'a> {
+    /// Which control plane we are: machines that carry another's tag are strangers.
+    pub installation: Uuid,
+    /// The machine as its provider last showed it; `None` if it was not shown since we began to lead.
+    pub shown: Option<&'a Machine>,
+    /// Whether the provider's listing was compared with our records since we began to lead: before that our
+    /// records may be older than the world (B2).
+    pub compared: bool,
+    /// Why the provider's listings cannot be believed now (G11).
+    pub frozen: Option<&'a str>,
+    /// Why nothing is done by ourselves in this pool now: a pause, an open breaker.
+    pub stopped: Option<&'a str>,
+}
+
+/// Why a machine may not be returned, or not yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Held {
+    /// Nobody decided that it should go.
+    #[error("nobody decided that {0} should go")]
+    NotLeaving(InstanceId),
+    /// It is not known whether there is one.
+    #[error("it is not known whether {0} exists")]
+    NoMachine(InstanceId),
+    /// It belongs to somebody else.
+    #[error("{0} carries the tag of another control plane")]
+    Stranger(MachineId),
+    /// Our records may be older than the world.
+    #[error("the provider's machines have not been compared with our records yet")]
+    NotCompared,
+    /// The provider's listings cannot be believed.
+    #[error("{0}")]
+    Frozen(String),
+    /// Nothing is done by ourselves there now.
+    #[error("{0}")]
+    Stopped(String),
+    /// Nobody asked for it to be reaped, or its quarantine is not over.
+    #[error("nobody asked for {0} to be reaped")]
+    NotReaped(MachineId),
+}
+
+/// Lets a machine go whose record says that it is to go.
+///
+/// # Errors
+/// Why not, or not yet.
+pub fn release(instance: &Instance, guards: &Guards<'_>) -> Result<Doomed, Held> {
+    let State::Terminating(leaving) = &instance.state else {
+        return Err(Held::NotLeaving(instance.id.clone()));
+    };
+    let machine = leaving.machine.as_ref().ok_or_else(|| Held::NoMachine(instance.id.clone()))?;
+    stranger(machine, guards)?;
+    if !guards.compared {
+        return Err(Held::NotCompared);
+    }
+    if !asked_for(&leaving.reason) {
+        if let Some(why) = guards.frozen {
+            return Err(Held::Frozen(why.to_owned()));
+        }
+        if let Some(why) = guards.stopped {
+            return Err(Held::Stopped(why.to_owned()));
+        }
+    }
+    Ok(Doomed { machine: machine.clone(), instance: Some(instance.id.clone()) })
+}
+
+/// Lets a machine go that nobody has a record of, if somebody asked for it.
+///
+/// # Errors
+/// Why not, or not yet.
+pub fn reap(orphan: &Orphan, guards: &Guards<'_>) -> Result<Doomed, Held> {
+    stranger(&orphan.machine, guards)?;
+    let ours = orphan.tags.installation == Some(guards.installation);
+    if !ours {
+        return Err(Held::Stranger(orphan.machine.clone()));
+    }
+    if orphan.reap.is_none() {
+        return Err(Held::NotReaped(orphan.machine.clone()));
+    }
+    Ok(Doomed { machine: orphan.machine.clone(), instance: None })
+}
+
+/// What is shown under this id carries somebody else's tag.
+fn stranger(machine: &MachineId, guards: &Guards<'_>) -> Result<(), Held> {
+    let tag = guards.shown.and_then(|shown| shown.tags.installation);
+    match tag {
+        Some(tag) if tag != guards.installation => Err(Held::Stranger(machine.clone())),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a person asked for it: then what holds back our own doing does not hold.
+fn asked_for(reason: &Reason) -> bool {
+    match reason {
+        Reason::PoolDeleted | Reason::Operator { .. } | Reason::NodeTerminated { .. } => true,
+        Reason::ScaleDown
+        | Reason::Replaced { .. }
+        | Reason::Stale
+        | Reason::BadHardware { .. }
+        | Reason::Reclaimed
+        | Reason::Vanished
+        | Reason::Unwanted => false,
+    }
+}

@@ -1,0 +1,345 @@
+//! The record of a machine that we buy, from the intent to the proof that it is gone.
+//!
+//! Intent first: a record exists, with the token of the call, before the provider is asked; what the
+//! provider answered is written down after. What lies between is found out by looking, never by guessing.
+//!
+//! What a newcomer gets wrong: an instance is not a node. It is what we pay for; the node is the agent that
+//! registers from it, under the instance's id.
+
+use crate::field::{Constraint, FieldError};
+use crate::id::ResourceId;
+use crate::machine::{MachineId, Order, Trouble};
+use crate::node::NodeId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// What an instance is called: also the machine's name at the provider, and the id of its node.
+///
+/// A DNS label, so that every provider takes it: `workers-0f3k9a2m`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InstanceId(Arc<str>);
+
+impl InstanceId {
+    /// The longest id: that of a DNS label.
+    pub const LEN_MAX: usize = 63;
+
+    /// A new id for a machine of a pool. `unique` is never used twice.
+    pub fn mint(pool: &str, unique: Uuid) -> Self {
+        // A v7 UUID is random at its end; five bits a letter, eight letters are enough by far beside the
+        // check for a record of the same name.
+        const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+        let mut rest = unique.as_u128();
+        let mut letter = || {
+            let letter = LETTERS.get((rest & 31) as usize).copied().unwrap_or(b'0');
+            rest >>= 5;
+            char::from(letter)
+        };
+        let suffix: String = (0..8).map(|_| letter()).collect();
+        // Providers want a letter first.
+        let start =
+            if pool.starts_with(|first: char| first.is_ascii_lowercase()) { "" } else { "p" };
+        let room = Self::LEN_MAX - suffix.len() - 1 - start.len();
+        let pool: String = pool.chars().take(room).collect();
+        Self(format!("{start}{}-{suffix}", pool.trim_end_matches('-')).into())
+    }
+
+    /// Reads an id.
+    ///
+    /// # Errors
+    /// Says that the text cannot be one.
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
+        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let edges = !text.starts_with('-') && !text.ends_with('-');
+        if !text.is_empty() && text.len() <= Self::LEN_MAX && text.bytes().all(inner) && edges {
+            return Ok(Self(text.into()));
+        }
+        let message =
+            "an instance's id has lower-case letters, digits and hyphens, and at most 63 of them";
+        Err(FieldError::new("instance_id", Constraint::Pattern, message))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Lets maps with `InstanceId` keys be asked by text.
+impl std::borrow::Borrow<str> for InstanceId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The record of one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    /// What it is called.
+    pub id: InstanceId,
+    /// Whose.
+    pub tenant: String,
+    /// The node pool it was bought for.
+    pub pool: ResourceId,
+    /// That pool, by the name that nodes carry.
+    pub pool_name: String,
+    /// Which of the pool's nodes it is, from 1; a replacement takes the number of what it replaces.
+    pub number: u32,
+    /// Makes a repeated call harmless where the provider can.
+    pub token: Uuid,
+    /// What was ordered.
+    pub order: Order,
+    /// When it was decided on.
+    pub ordered_at: Timestamp,
+    /// Why it was bought.
+    pub why: String,
+    /// Whose place it is to take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<InstanceId>,
+    /// What was tried to make it well; the oldest first, at most `TRIED_MAX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+    /// What it is doing.
+    pub state: State,
+}
+
+/// How many attempts at a cure are remembered.
+pub const TRIED_MAX: usize = 16;
+
+/// How much of a console log is kept: the end of it, where a boot fails. Bytes.
+pub const CONSOLE_LEN_MAX: usize = 16 * 1024;
+
+/// What an instance is doing, and exactly what is known of it then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// It was decided on; whether it exists is not known yet.
+    Provisioning(Provisioning),
+    /// It exists, and its node has not registered.
+    AwaitingNode {
+        /// What the provider calls it.
+        machine: MachineId,
+        /// Since when we know of it.
+        since: Timestamp,
+    },
+    /// Its node has registered.
+    Running {
+        /// What the provider calls it.
+        machine: MachineId,
+        /// The node.
+        node: NodeId,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It is to go, and is not known to be gone.
+    Terminating(Terminating),
+    /// It is gone for certain.
+    Terminated {
+        /// What the provider called it; `None` if it never existed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<MachineId>,
+        /// Its node, if it had one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeId>,
+        /// When we knew.
+        at: Timestamp,
+        /// Why it had to go.
+        reason: Reason,
+    },
+    /// It came to nothing, and is gone for certain if it ever was.
+    Failed {
+        /// When we knew.
+        at: Timestamp,
+        /// Why.
+        failure: Failure,
+        /// What it wrote on its console, if it came so far.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        console: String,
+    },
+}
+
+/// A purchase under way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provisioning {
+    /// How often the provider was asked.
+    pub calls: u32,
+    /// When it was last asked, while the answer is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_at: Option<Timestamp>,
+    /// Since when listings that should show it do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent_since: Option<Timestamp>,
+    /// Not before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// What the provider last said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+}
+
+/// A return under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terminating {
+    /// What the provider calls it; `None` while it is not known whether it exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineId>,
+    /// Its node, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeId>,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why.
+    pub reason: Reason,
+    /// How often the provider was asked.
+    #[serde(default)]
+    pub calls: u32,
+    /// Not before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// What the provider last said, if it did not do it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Since when listings do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent_since: Option<Timestamp>,
+    /// Whether people were told that it takes too long and costs.
+    #[serde(default)]
+    pub alarmed: bool,
+    /// What it wrote on its console, if that may explain why it had to go.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub console: String,
+}
+
+/// Why a machine has to go. Who may ask for which is `gate`'s to say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reason {
+    /// The pool wants fewer nodes.
+    ScaleDown,
+    /// The pool was deleted.
+    PoolDeleted,
+    /// Another one takes its place.
+    Replaced {
+        /// Which; `None` if there could not be one first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<InstanceId>,
+        /// What is wrong with it.
+        because: String,
+    },
+    /// It never registered.
+    Stale,
+    /// It has a GPU that is known to be bad.
+    BadHardware {
+        /// Its serial number.
+        serial: String,
+    },
+    /// The provider takes it back.
+    Reclaimed,
+    /// The provider no longer has it.
+    Vanished,
+    /// Its node was terminated.
+    NodeTerminated {
+        /// Who did it.
+        by: String,
+    },
+    /// Somebody asked for it.
+    Operator {
+        /// Who.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// It was bought although nobody wants it any more.
+    Unwanted,
+}
+
+/// Why a purchase came to nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// One word: `QuotaExceeded`, `ProvisioningFailed`, `RegistrationTimeout`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+}
+
+/// One attempt to make a node well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// What.
+    pub cure: Cure,
+    /// When.
+    pub at: Timestamp,
+    /// For what: the finding or the silence.
+    pub because: String,
+    /// What came of it; empty while it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
+}
+
+/// What can be tried with a sick node, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cure {
+    /// Test its GPUs: what passes is well.
+    Diagnose,
+    /// Boot it again.
+    Reboot,
+    /// Put another in its place.
+    Replace,
+}
+
+impl State {
+    /// The word, as the API says it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            State::Provisioning(_) => "Provisioning",
+            State::AwaitingNode { .. } => "AwaitingNode",
+            State::Running { .. } => "Running",
+            State::Terminating(_) => "Terminating",
+            State::Terminated { .. } => "Terminated",
+            State::Failed { .. } => "Failed",
+        }
+    }
+
+    /// Whether it is over: nothing exists, and nothing more happens.
+    pub const fn is_over(&self) -> bool {
+        matches!(self, State::Terminated { .. } | State::Failed { .. })
+    }
+}
+
+impl Instance {
+    /// What the provider calls the machine, if it is known.
+    pub fn machine(&self) -> Option<&MachineId> {
+        match &self.state {
+            State::AwaitingNode { machine, .. } | State::Running { machine, .. } => Some(machine),
+            State::Terminating(leaving) => leaving.machine.as_ref(),
+            State::Terminated { machine, .. } => machine.as_ref(),
+            State::Provisioning(_) | State::Failed { .. } => None,
+        }
+    }
+
+    /// Its node, if one registered.
+    pub fn node(&self) -> Option<&NodeId> {
+        match &self.state {
+            State::Running { node, .. } => Some(node),
+            State::Terminating(leaving) => leaving.node.as_ref(),
+            State::Terminated { node, .. } => node.as_ref(),
+            State::Provisioning(_) | State::AwaitingNode { .. } | State::Failed { .. } => None,
+        }
+    }
+}

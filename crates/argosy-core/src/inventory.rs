@@ -1,0 +1,93 @@
+//! What a provider's listing says about our records, and what it does not: machines nobody knows, machines
+//! that are gone, and listings that cannot be true.
+
+use crate::machine::{MachineId, Tags, Trouble};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Which control plane this is. Made once, kept for ever, written on every machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installation {
+    /// Its id.
+    pub id: Uuid,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// A machine that carries our tags and that no record knows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Orphan {
+    /// Where it is: the provider, by the name in the configuration.
+    pub provider: String,
+    /// What the provider calls it.
+    pub machine: MachineId,
+    /// What it was named.
+    pub name: String,
+    /// What is written on it.
+    pub tags: Tags,
+    /// Its region.
+    pub region: String,
+    /// Its zone.
+    pub zone: String,
+    /// What it is.
+    pub machine_type: String,
+    /// In US dollars; `None` if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_hour: Option<f64>,
+    /// When a listing first showed it.
+    pub first_seen: Timestamp,
+    /// Who wants it gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reap: Option<Reap>,
+}
+
+/// Who wants an orphan gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reap {
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What is remembered of a provider as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProviderBook {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Why nothing is bought there now; what must go is tried all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
+    /// Why its listings cannot be believed now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<Frozen>,
+}
+
+/// Why nothing is bought at a provider now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paused {
+    /// Since when.
+    pub since: Timestamp,
+    /// What the provider says.
+    pub trouble: Trouble,
+    /// When it is tried again.
+    pub retry_at: Timestamp,
+    /// How often it was tried.
+    pub failures: u32,
+}
+
+/// A listing that cannot be true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frozen {
+    /// Since when.
+    pub since: Timestamp,
+    /// How many of our machines it should have shown.
+    pub expected: u32,
+    /// How many it showed.
+    pub found: u32,
+    /// A sentence with the numbers and the way out.
+    pub message: String,
+}

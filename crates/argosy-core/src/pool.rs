@@ -1,0 +1,79 @@
+//! A node pool as a fleet of machines: what was asked for, what is missing, and what to do next.
+
+use crate::id::ResourceId;
+use crate::machine::Trouble;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is remembered of a pool beside its wish: how large it is to be now, and where buying does not work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PoolBook {
+    /// The node pool.
+    pub pool: ResourceId,
+    /// How many nodes an autoscaler wants; `None`: as many as the spec says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<u32>,
+    /// When the size was last changed by an autoscaler, and whether it grew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaled: Option<(Timestamp, bool)>,
+    /// What was decided lately and why, the newest last; at most `DECISIONS_MAX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
+    /// How many machines in a row never registered.
+    #[serde(default)]
+    pub stale_in_a_row: u32,
+    /// Why nothing is bought for the pool until somebody says so, or its spec changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<BuyingPaused>,
+    /// Where buying failed lately, by place (`provider/region/zone/type/spot`); at most `PLACES_MAX`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, Backoff>,
+    /// How many machines were ordered so far: round robin goes by it.
+    #[serde(default)]
+    pub ordered: u64,
+}
+
+/// How many decisions are remembered: a day of a lively pool.
+pub const DECISIONS_MAX: usize = 64;
+/// How many places are remembered.
+pub const PLACES_MAX: usize = 64;
+
+/// What was decided about a pool's size, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// How many nodes it was to have.
+    pub from: u32,
+    /// How many it is to have.
+    pub to: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// Why nothing is bought for a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuyingPaused {
+    /// Since when.
+    pub since: Timestamp,
+    /// At which generation of the spec; another one lifts it.
+    pub generation: u32,
+    /// One word: `RegistrationUnhealthy`.
+    pub reason: String,
+    /// A sentence with the way out.
+    pub message: String,
+}
+
+/// A place where buying failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Backoff {
+    /// How often in a row.
+    pub failures: u32,
+    /// When it is tried again.
+    pub until: Timestamp,
+    /// What the provider said.
+    pub trouble: Trouble,
+    /// Which of the pool's nodes it was, from 1; 0 if none in particular.
+    pub number: u32,
+}
