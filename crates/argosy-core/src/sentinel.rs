@@ -73,7 +73,7 @@ pub struct Turn {
 /// resource is being deleted the order is reversed, and nothing is cleaned up before the last child
 /// is gone.
 ///
-/// Nobody is told to run an external adapter, or a webhook that refused the event of this
+/// Nobody is told to run an external adapter, one that is a loop of its own, or a webhook that refused the event of this
 /// generation; their deadlines count all the same.
 ///
 /// Guarantees: at `wake_at` the same question has a new answer, and not before.
@@ -124,6 +124,11 @@ impl Plan {
     }
 }
 
+/// Whether it is an adapter's turn: those before it are done with this generation.
+pub fn is_turn(of: &Resource, spec: &AdapterSpec, adapters: &[AdapterSpec]) -> bool {
+    turn_since(of, spec, adapters).is_some()
+}
+
 /// Since when it is the adapter's turn: since the last one before it was done with this generation.
 fn turn_since(of: &Resource, spec: &AdapterSpec, adapters: &[AdapterSpec]) -> Option<Timestamp> {
     predecessors(of, &spec.name, adapters)
@@ -144,7 +149,8 @@ fn due(
     let refused = dispatch.is_some_and(|dispatch| {
         dispatch.generation == of.generation && dispatch.rejected.is_some()
     });
-    if spec.runner == Runner::External || refused || attempts.is_some_and(|past| past.running) {
+    let told = spec.runner != Runner::External && !spec.is_loop();
+    if !told || refused || attempts.is_some_and(|past| past.running) {
         return None;
     }
     let report = last_report(of, spec);

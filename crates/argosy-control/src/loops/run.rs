@@ -146,7 +146,7 @@ impl Hands {
         said: Said,
         began: Timestamp,
     ) -> Result<(), Ended> {
-        let draft = work.draft(job, said, self.office().clock.now().duration_since(began));
+        let draft = work.draft(said, self.office().clock.now().duration_since(began));
         match self.adapters.report_own(job.id, &draft, &self.fence).await {
             Ok(Some(Reporting::Stored { .. })) => Ok(()),
             Ok(Some(Reporting::Discarded(_)) | None) => Err(Ended::Moot),
@@ -309,12 +309,40 @@ struct Work<'a> {
 }
 
 /// What a report will say.
-struct Said {
-    available: (Tri, Cause),
-    applied: (Tri, Cause),
-    health: (Tri, Cause),
-    finalized: Option<Cause>,
-    data: Map<String, Value>,
+pub(crate) struct Said {
+    pub(crate) available: (Tri, Cause),
+    pub(crate) applied: (Tri, Cause),
+    pub(crate) health: (Tri, Cause),
+    pub(crate) finalized: Option<Cause>,
+    pub(crate) data: Map<String, Value>,
+}
+
+impl Said {
+    /// As a report of a built-in adapter.
+    pub(crate) fn draft(self, adapter: AdapterName, of: &Resource) -> ReportDraft {
+        let condition = |kind: &str, (status, cause): (Tri, Cause)| DraftCondition {
+            kind: kind.to_owned(),
+            status,
+            reason: cause.reason,
+            message: cause.message,
+        };
+        let mut conditions = vec![
+            condition("Available", self.available),
+            condition("Applied", self.applied),
+            condition("Health", self.health),
+        ];
+        conditions.extend(self.finalized.map(|cause| condition("Finalized", (Tri::True, cause))));
+        let Resource { name, generation, .. } = of;
+        let job = json!(format!("{adapter}-{name}-gen{generation}"));
+        ReportDraft {
+            adapter,
+            observed_generation: *generation,
+            observed_time: None,
+            conditions,
+            data: self.data,
+            metadata: Map::from_iter([("jobName".to_owned(), job)]),
+        }
+    }
 }
 
 impl<'a> Work<'a> {
@@ -433,38 +461,17 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn draft(&self, job: &Job, said: Said, took: SignedDuration) -> ReportDraft {
-        let condition = |kind: &str, (status, cause): (Tri, Cause)| DraftCondition {
-            kind: kind.to_owned(),
-            status,
-            reason: cause.reason,
-            message: cause.message,
-        };
-        let mut conditions = vec![
-            condition("Available", said.available),
-            condition("Applied", said.applied),
-            condition("Health", said.health),
-        ];
-        conditions.extend(said.finalized.map(|cause| condition("Finalized", (Tri::True, cause))));
-        let Resource { name, generation, .. } = &*self.ask.resource;
-        let mut metadata = Map::new();
-        metadata
-            .insert("jobName".into(), json!(format!("{}-{name}-gen{generation}", self.adapter)));
-        metadata.insert("executionTime".into(), json!(format!("{:.1}s", took.as_secs_f64())));
+    fn draft(&self, said: Said, took: SignedDuration) -> ReportDraft {
+        let mut draft = said.draft(self.adapter.clone(), &self.ask.resource);
+        let took = json!(format!("{:.1}s", took.as_secs_f64()));
+        draft.metadata.insert("executionTime".into(), took);
         if let Some(region) = self.region() {
-            metadata.insert("region".into(), json!(region));
+            draft.metadata.insert("region".into(), json!(region));
         }
-        ReportDraft {
-            adapter: job.adapter.clone(),
-            observed_generation: job.generation,
-            observed_time: None,
-            conditions,
-            data: said.data,
-            metadata,
-        }
+        draft
     }
 }
 
-fn no_errors() -> Cause {
+pub(crate) fn no_errors() -> Cause {
     Cause { reason: "NoErrors".to_owned(), message: "No unexpected errors".to_owned() }
 }

@@ -21,6 +21,17 @@ pub struct AdapterSpec {
     pub runner: Runner,
 }
 
+impl AdapterSpec {
+    /// The built-in adapter of node pools that is a loop of its own: it is always at work, and reports when
+    /// there is something to say.
+    pub const MACHINES: &str = "machines";
+
+    /// Whether nobody has to tell it that it is its turn, although it is built in.
+    pub fn is_loop(&self) -> bool {
+        self.runner == Runner::BuiltIn && self.name.as_str() == Self::MACHINES
+    }
+}
+
 /// Who does an adapter's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runner {

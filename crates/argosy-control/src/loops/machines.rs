@@ -1,0 +1,663 @@
+//! Keeps every node pool as large and as well as it should be: buys, tends, replaces and returns machines.
+//!
+//! Woken by commits and alarms, it plans each pool that may be concerned anew. What talks to a provider runs
+//! beside it, one job a record, so that a slow cloud holds up nobody else.
+//!
+//! What a newcomer gets wrong: everything this loop remembers may be lost. A record says what was begun; what
+//! came of it is found by looking. Nothing is bought or returned at a provider before its machines were
+//! compared with our records once (B2).
+
+mod books;
+mod job;
+mod picture;
+mod report;
+mod scale;
+mod shelf;
+mod step;
+
+use crate::Error;
+use crate::adapter::Adapters;
+use crate::extension::Extensions;
+use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
+use crate::office::Office;
+use crate::provider::Provider;
+use crate::pulse::PulseBoard;
+use argosy_core::id::ResourceId;
+use argosy_core::instance::{Instance, InstanceId, Limits, Next, next};
+use argosy_core::inventory::Orphan;
+use argosy_core::machine::{MachineId, Offer, Trouble};
+use argosy_core::pool::{Buy, Plan};
+use argosy_core::resource::Kind;
+use argosy_store::Revision;
+use argosy_store::engine::Fence;
+use argosy_store::view::Event;
+use jiff::{SignedDuration, Timestamp};
+use picture::Scene;
+use shelf::Shelf;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{Id, JoinError, JoinSet};
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+const NAME: &str = "machines";
+
+/// Who acts, as people see it.
+const SELF: &str = "argosy";
+
+/// How often it looks at most: a burst of registrations is one look.
+const LOOKS_APART: Duration = Duration::from_millis(20);
+
+/// It rests for so many times as long as it thought, so that large pools do not cost a whole core.
+const REST: u32 = 3;
+
+/// The longest rest.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// When to read the feed again after it could not be read.
+const FEED_RETRY: Duration = Duration::from_secs(1);
+
+/// When to look again at what could not be saved.
+const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
+
+/// How often what a provider offers, and for how much, is asked for.
+const OFFERS_EVERY: SignedDuration = SignedDuration::from_mins(10);
+
+/// The first wait after a listing that failed; doubles, up to `MachineSettings::sweep_every`.
+const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
+
+/// What the loop goes by.
+#[derive(Clone, Debug)]
+pub struct MachineSettings {
+    /// How long things may take.
+    pub limits: Limits,
+    /// How often each provider's machines are compared with our records.
+    pub sweep_every: SignedDuration,
+    /// How often autoscalers are asked.
+    pub autoscale_every: SignedDuration,
+    /// How often what a pool's size is judged by is written down, for forecasts and simulations.
+    pub sample_every: SignedDuration,
+    /// The most that all machines together may cost an hour, in US dollars.
+    pub max_hourly_cost: Option<f64>,
+}
+
+impl Default for MachineSettings {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            sweep_every: SignedDuration::from_mins(2),
+            autoscale_every: SignedDuration::from_secs(30),
+            sample_every: SignedDuration::from_mins(5),
+            max_hourly_cost: None,
+        }
+    }
+}
+
+/// Providers, by the name in the configuration.
+pub(crate) type Clouds = Arc<BTreeMap<String, Arc<dyn Provider>>>;
+
+/// What the loop is given.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) office: Arc<Office>,
+    pub(crate) adapters: Adapters,
+    pub(crate) board: PulseBoard,
+    pub(crate) clouds: Clouds,
+    pub(crate) extensions: Arc<Extensions>,
+}
+
+/// Runs until the process ends.
+pub(crate) async fn run(parts: Parts, beats: Arc<Beats>, holder: String) -> Result<(), Error> {
+    loop {
+        let fence = lead(&parts.office, NAME, &holder, &beats).await;
+        info!(epoch = fence.epoch, "tending machines");
+        let (office, f) = (parts.office.clone(), fence.clone());
+        tokio::select! {
+            () = tend(parts.clone(), fence, beats.clone(), &holder) => {}
+            () = keep_lease(&office, NAME, &holder, &f) => {}
+        }
+        warn!("another process tends machines now");
+    }
+}
+
+/// Works until a commit is fenced off. Dropping it drops the jobs that are under way.
+async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
+    let installation = loop {
+        match books::installation(&parts.office, &fence).await {
+            Ok(installation) => break installation,
+            Err(Error::Store(argosy_store::Error::Fenced)) => return,
+            Err(error) => {
+                warn!(%error, "could not read which control plane this is");
+                tokio::time::sleep(FEED_RETRY).await;
+            }
+        }
+    };
+    let holder = holder.to_owned();
+    let bench = Arc::new(Bench { parts, fence, installation, holder });
+    Desk::new(bench, beats).work().await;
+}
+
+/// What jobs need.
+pub(crate) struct Bench {
+    parts: Parts,
+    pub(crate) fence: Fence,
+    installation: Uuid,
+    holder: String,
+}
+
+impl std::ops::Deref for Bench {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+impl Bench {
+    fn settings(&self) -> &MachineSettings {
+        &self.office.settings.machines
+    }
+
+    /// Whether this process still leads, asked of the store itself: what was paused for a minute must not
+    /// act on what it knew before (B7).
+    async fn leads(&self) -> bool {
+        match self.office.store.lease(NAME, &self.holder, crate::loops::LEASE).await {
+            Ok(Some(lease)) => lease.epoch == self.fence.epoch,
+            Ok(None) | Err(_) => false,
+        }
+    }
+}
+
+/// What is done at one time only once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    /// About one record.
+    Record(InstanceId),
+    /// The listing of a provider.
+    List(String),
+    /// What a provider offers.
+    Offers(String),
+    /// Whether there is room for what a pool wants.
+    Room(ResourceId),
+    /// What is reported about a pool.
+    Report(ResourceId),
+    /// A reboot.
+    Reboot(InstanceId),
+    /// The end of an orphan.
+    Reap(String, MachineId),
+    /// What a pool's size is judged by.
+    Measure(ResourceId),
+}
+
+/// What a job came back with.
+#[derive(Debug)]
+enum Ended {
+    /// Nothing that the desk must know; what was found is in the store.
+    Well,
+    /// It could not be saved.
+    Trouble,
+    /// Another process leads.
+    Fenced,
+    /// A provider's machines.
+    Listed(Timestamp, Result<Vec<argosy_core::machine::Machine>, Trouble>),
+    /// What a provider offers, by region.
+    Offers(Vec<(String, Result<Vec<Offer>, Trouble>)>),
+    /// Whether there is room, and for what that was asked.
+    Room(Vec<Buy>, Result<(), (Buy, Trouble)>),
+    /// What a pool's size is judged by.
+    Measured(Box<scale::Measured>),
+}
+
+/// When to look at what again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Topic {
+    Pool(ResourceId),
+    Record(InstanceId),
+    List(String),
+    Offers(String),
+    Scale(ResourceId),
+}
+
+/// What the leading process has on its desk.
+struct Desk {
+    bench: Arc<Bench>,
+    beats: Arc<Beats>,
+    seen: Revision,
+    shelves: BTreeMap<String, Shelf>,
+    /// Pools to look at.
+    pools: BTreeSet<ResourceId>,
+    /// Records to look at.
+    records: BTreeSet<InstanceId>,
+    alarms: Alarms<Topic>,
+    jobs: JoinSet<Ended>,
+    keys: HashMap<Id, Key>,
+    under_way: HashSet<Key>,
+    /// For what there is room, as a provider said a moment ago.
+    room: HashMap<ResourceId, Vec<Buy>>,
+    scales: HashMap<ResourceId, scale::Scale>,
+    thought: Duration,
+    fenced: bool,
+}
+
+impl Desk {
+    fn new(bench: Arc<Bench>, beats: Arc<Beats>) -> Self {
+        let shelves = bench.clouds.iter().map(|(name, cloud)| (name.clone(), Shelf::new(&**cloud)));
+        Self {
+            shelves: shelves.collect(),
+            bench,
+            beats,
+            seen: Revision::ZERO,
+            pools: BTreeSet::new(),
+            records: BTreeSet::new(),
+            alarms: Alarms::default(),
+            jobs: JoinSet::new(),
+            keys: HashMap::new(),
+            under_way: HashSet::new(),
+            room: HashMap::new(),
+            scales: HashMap::new(),
+            thought: Duration::ZERO,
+            fenced: false,
+        }
+    }
+
+    async fn work(mut self) {
+        let mut changes = self.bench.office.store.subscribe();
+        let mut beat = tokio::time::interval(RENEW_EVERY);
+        self.look_at_everything();
+        for name in self.shelves.keys().cloned().collect::<Vec<_>>() {
+            self.list(name.clone());
+            self.ask_offers(name);
+        }
+        while !self.fenced {
+            self.think().await;
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.follow().await;
+                }
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
+                () = self.alarms.ring(self.bench.office.clock) => self.ring(),
+                _ = beat.tick() => self.beats.beat(NAME, self.bench.office.clock.now()),
+            }
+            // What came in the meantime is taken along, so that a thousand registrations are not a thousand
+            // plans of one pool.
+            while let Some(ended) = self.jobs.try_join_next_with_id() {
+                self.ended(ended).await;
+            }
+        }
+    }
+
+    /// Looks at all pools and records that may be concerned, then rests.
+    async fn think(&mut self) {
+        if self.pools.is_empty() && self.records.is_empty() {
+            return;
+        }
+        let clock = self.bench.office.clock;
+        let began = clock.monotonic();
+        self.beats.beat(NAME, clock.now());
+        for id in std::mem::take(&mut self.records) {
+            self.tend(&id);
+        }
+        for id in std::mem::take(&mut self.pools) {
+            self.look_at(id).await;
+        }
+        self.thought = clock.monotonic().saturating_sub(began);
+        let rest = LOOKS_APART.max(self.thought.saturating_mul(REST)).min(REST_MAX);
+        tokio::time::sleep(rest).await;
+    }
+
+    fn look_at_everything(&mut self) {
+        let office = &self.bench.office;
+        let (seen, pools, records) = office.store.read(|view| {
+            let pools = view.resources(Kind::NodePool).map(|pool| pool.value.id);
+            let records = view.instances().map(|record| record.value.id.clone());
+            (view.revision(), pools.collect::<BTreeSet<_>>(), records.collect::<BTreeSet<_>>())
+        });
+        (self.seen, self.pools, self.records) = (seen, pools, records);
+    }
+
+    /// Remembers what changed.
+    async fn follow(&mut self) {
+        loop {
+            let events = match self.bench.office.store.events(self.seen).await {
+                Ok(Ok(events)) => events,
+                Ok(Err(_)) => return self.look_at_everything(),
+                Err(error) => {
+                    warn!(%error, "could not read the feed");
+                    tokio::time::sleep(FEED_RETRY).await;
+                    continue;
+                }
+            };
+            let Some(last) = events.last() else { return };
+            self.seen = last.revision;
+            for event in &events {
+                self.touch(event);
+            }
+        }
+    }
+
+    /// Which pools and records an event is about.
+    fn touch(&mut self, event: &Event) {
+        for change in &event.resources {
+            let Some(after) = &change.after else {
+                self.pools.insert(change.id);
+                continue;
+            };
+            match after.value.kind {
+                // Reports are our own doing most of the time, and change nothing that is planned by.
+                Kind::NodePool => _ = self.pools.insert(change.id),
+                Kind::Cluster => {
+                    let id = change.id;
+                    let children = self.bench.office.store.read(|view| {
+                        view.children(id).map(|child| child.value.id).collect::<Vec<_>>()
+                    });
+                    self.pools.extend(children);
+                }
+            }
+        }
+        for change in &event.instances {
+            let record = change.after.as_ref().or(change.before.as_ref());
+            if let Some(record) = record {
+                self.pools.insert(record.value.pool);
+                self.records.insert(record.value.id.clone());
+            }
+        }
+        for change in &event.nodes {
+            let record = self.bench.office.store.read(|view| {
+                view.instance(&change.id).map(|record| (record.value.pool, record.value.id.clone()))
+            });
+            if let Some((pool, record)) = record {
+                self.pools.insert(pool);
+                self.records.insert(record);
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        let now = self.bench.office.clock.now();
+        while let Some(topic) = self.alarms.due(now) {
+            match topic {
+                Topic::Pool(id) => _ = self.pools.insert(id),
+                Topic::Record(id) => _ = self.records.insert(id),
+                Topic::List(name) => self.list(name),
+                Topic::Offers(name) => self.ask_offers(name),
+                Topic::Scale(id) => self.measure(id, now),
+            }
+        }
+    }
+
+    /// Starts a job, unless one like it is under way.
+    fn start(&mut self, key: Key, job: impl Future<Output = Ended> + Send + 'static) {
+        if self.under_way.insert(key.clone()) {
+            let handle = self.jobs.spawn(job);
+            self.keys.insert(handle.id(), key);
+        }
+    }
+
+    async fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let (task, ended) = match ended {
+            Ok(ended) => ended,
+            Err(death) => {
+                error!(%death, "a job about machines died");
+                (death.id(), Ended::Trouble)
+            }
+        };
+        let Some(key) = self.keys.remove(&task) else { return };
+        self.under_way.remove(&key);
+        let now = self.bench.office.clock.now();
+        let soon = now.checked_add(AFTER_TROUBLE).ok();
+        match (key, ended) {
+            (_, Ended::Fenced) => self.fenced = true,
+            (Key::List(name), Ended::Listed(began_at, listing)) => {
+                self.listed(name, began_at, listing).await;
+            }
+            (Key::Offers(name), Ended::Offers(offers)) => self.offered(name, offers, now),
+            (Key::Room(pool), Ended::Room(asked, answer)) => {
+                self.room_for(pool, asked, answer).await;
+            }
+            (Key::Measure(pool), Ended::Measured(measured)) => self.scale(pool, *measured).await,
+            (Key::Record(id) | Key::Reboot(id), Ended::Trouble) => {
+                self.alarms.set(&Topic::Record(id), soon);
+            }
+            // It may have something else to do by now.
+            (Key::Record(id) | Key::Reboot(id), _) => _ = self.records.insert(id),
+            (Key::Report(id) | Key::Room(id), Ended::Trouble) => {
+                self.alarms.set(&Topic::Pool(id), soon);
+            }
+            (Key::List(name), _) => self.alarms.set(&Topic::List(name), soon),
+            (Key::Offers(name), _) => self.alarms.set(&Topic::Offers(name), soon),
+            (Key::Measure(id), _) => self.alarms.set(&Topic::Scale(id), soon),
+            (Key::Report(_) | Key::Room(_) | Key::Reap(..), _) => {}
+        }
+    }
+
+    /// Does what is due about one record.
+    fn tend(&mut self, id: &InstanceId) {
+        if self.under_way.contains(&Key::Record(id.clone())) {
+            // It is looked at again when that ends.
+            return;
+        }
+        let office = &self.bench.office;
+        let found = office.store.read(|view| {
+            let record = view.instance(id.as_str())?.value.clone();
+            let registered = view.node(id.as_str()).is_some_and(|node| node.value.tenant == record.tenant);
+            Some((record, registered))
+        });
+        let topic = Topic::Record(id.clone());
+        let Some((record, registered)) = found else { return self.alarms.set(&topic, None) };
+        let Some(shelf) = self.shelves.get(&record.order.provider) else {
+            // The server refuses to start like this; the configuration may have changed under a takeover.
+            warn!(instance = %id, provider = record.order.provider, "its provider is not configured");
+            return self.alarms.set(&topic, None);
+        };
+        let now = office.clock.now();
+        if registered && record.registered(&node_id(&record), now).is_some() {
+            let (bench, key) = (self.bench.clone(), Key::Record(id.clone()));
+            return self.start(key, job::registered(bench, record));
+        }
+        // Before our records are known to be true nothing is done by them.
+        let due = next(&record, &shelf.abilities, &self.bench.settings().limits, now);
+        let wake = match due {
+            Next::Wait(at) => Some(at),
+            Next::Nothing => None,
+            Next::Look if !shelf.compared => None,
+            Next::Call | Next::Terminate | Next::Stale | Next::Alarm if !shelf.compared => None,
+            Next::Call
+            | Next::Look
+            | Next::Terminate
+            | Next::Stale
+            | Next::Alarm
+            | Next::Forget => {
+                let work = job::Work { record, due, guards: shelf.guards(), slots: shelf.slots.clone() };
+                self.start(Key::Record(id.clone()), job::run(self.bench.clone(), work));
+                None
+            }
+        };
+        self.alarms.set(&topic, wake);
+    }
+
+    /// Plans one pool, and does it.
+    async fn look_at(&mut self, id: ResourceId) {
+        let Some(scene) = Scene::of(&self.bench, id) else { return self.forget(id) };
+        let now = self.bench.office.clock.now();
+        let plan = scene.plan(&self.shelves, &self.bench, now);
+        self.alarms.set(&Topic::Pool(id), plan.next);
+        self.watch_size(&scene, now);
+        if let Err(error) = self.carry_out(&scene, plan).await {
+            match error {
+                Error::Store(argosy_store::Error::Fenced) => self.fenced = true,
+                error => {
+                    warn!(%error, pool = %id, "could not do what was planned; planning again");
+                    self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, id: ResourceId) {
+        self.alarms.set(&Topic::Pool(id), None);
+        self.alarms.set(&Topic::Scale(id), None);
+        self.room.remove(&id);
+        self.scales.remove(&id);
+    }
+
+    async fn carry_out(&mut self, scene: &Scene, plan: Plan) -> Result<(), Error> {
+        let reboots = step::take(&self.bench, scene, &plan).await?;
+        for (instance, machine, provider) in reboots {
+            let key = Key::Reboot(instance.clone());
+            self.start(key, job::reboot(self.bench.clone(), instance, machine, provider));
+        }
+        if scene.reports() && report::is_news(&scene.resource.value, &plan.outcome) {
+            let (bench, resource) = (self.bench.clone(), scene.resource.value.clone());
+            let outcome = plan.outcome.clone();
+            self.start(Key::Report(resource.id), async move {
+                job::settle(report::report(&bench, &resource, &outcome).await)
+            });
+        }
+        self.buy(scene, plan).await
+    }
+
+    /// Orders what is missing: asks for room first, and writes the orders down when there is.
+    async fn buy(&mut self, scene: &Scene, plan: Plan) -> Result<(), Error> {
+        let pool = scene.resource.value.id;
+        if plan.buy.is_empty() {
+            self.room.remove(&pool);
+            return Ok(());
+        }
+        if self.room.get(&pool) != Some(&plan.buy) {
+            self.start(Key::Room(pool), job::room(&self.bench, plan.buy));
+            return Ok(());
+        }
+        self.room.remove(&pool);
+        for record in step::order(&self.bench, scene, &plan).await? {
+            self.call(&record);
+        }
+        Ok(())
+    }
+
+    /// Makes the first call of a record that was just written down.
+    fn call(&mut self, record: &Arc<Instance>) {
+        let Some(shelf) = self.shelves.get(&record.order.provider) else { return };
+        let (guards, slots) = (shelf.guards(), shelf.slots.clone());
+        let work = job::Work { record: record.clone(), due: Next::Call, guards, slots };
+        self.start(Key::Record(record.id.clone()), job::first_call(self.bench.clone(), work));
+    }
+
+    async fn room_for(&mut self, pool: ResourceId, asked: Vec<Buy>, answer: Result<(), (Buy, Trouble)>) {
+        match answer {
+            Ok(()) => _ = self.room.insert(pool, asked),
+            Err((buy, trouble)) => {
+                let noted = books::no_room(&self.bench, pool, &buy, &trouble).await;
+                if let Err(Error::Store(argosy_store::Error::Fenced)) = noted {
+                    self.fenced = true;
+                }
+            }
+        }
+        self.pools.insert(pool);
+    }
+
+    fn list(&mut self, name: String) {
+        let Some(cloud) = self.bench.clouds.get(&name).cloned() else { return };
+        let clock = self.bench.office.clock;
+        self.start(Key::List(name), async move {
+            let began_at = clock.now();
+            Ended::Listed(began_at, job::in_time(cloud.list()).await)
+        });
+    }
+
+    async fn listed(
+        &mut self,
+        name: String,
+        began_at: Timestamp,
+        listing: Result<Vec<argosy_core::machine::Machine>, Trouble>,
+    ) {
+        let now = self.bench.office.clock.now();
+        let Some(shelf) = self.shelves.get_mut(&name) else { return };
+        let wait = match &listing {
+            Ok(_) => self.bench.office.settings.machines.sweep_every,
+            Err(_) => shelf.list_failed(LIST_RETRY, self.bench.office.settings.machines.sweep_every),
+        };
+        self.alarms.set(&Topic::List(name.clone()), now.checked_add(wait).ok());
+        let saved = match listing {
+            Ok(machines) => {
+                let first = !shelf.compared;
+                let saved = books::compare(&self.bench, shelf, &name, machines, began_at).await;
+                if saved.is_ok() && first {
+                    info!(provider = name, "compared the provider's machines with our records");
+                }
+                saved
+            }
+            Err(trouble) => {
+                warn!(provider = name, %trouble, "could not list machines");
+                books::provider_failed(&self.bench, &name, &trouble).await.map(|()| Vec::new())
+            }
+        };
+        match saved {
+            Ok(reap) => {
+                // Everything that waited for it, and everything it may have changed.
+                self.look_at_provider(&name);
+                for orphan in reap {
+                    self.reap(&name, orphan);
+                }
+            }
+            Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
+            Err(error) => {
+                warn!(%error, provider = name, "could not write down what a listing says");
+                self.alarms.set(&Topic::List(name), now.checked_add(AFTER_TROUBLE).ok());
+            }
+        }
+    }
+
+    fn look_at_provider(&mut self, name: &str) {
+        let (pools, records) = self.bench.office.store.read(|view| {
+            let pools: Vec<_> = view.resources(Kind::NodePool).map(|pool| pool.value.id).collect();
+            let live = view.instances().filter(|record| {
+                record.value.order.provider == name && !record.value.state.is_over()
+            });
+            (pools, live.map(|record| record.value.id.clone()).collect::<Vec<_>>())
+        });
+        self.pools.extend(pools);
+        self.records.extend(records);
+    }
+
+    fn reap(&mut self, name: &str, orphan: Orphan) {
+        let Some(shelf) = self.shelves.get(name) else { return };
+        let Some(cloud) = self.bench.clouds.get(name).cloned() else { return };
+        let key = Key::Reap(name.to_owned(), orphan.machine.clone());
+        let job = job::reap(self.bench.clone(), cloud, orphan, shelf.guards());
+        self.start(key, job);
+    }
+
+    fn ask_offers(&mut self, name: String) {
+        let Some(cloud) = self.bench.clouds.get(&name).cloned() else { return };
+        let regions = picture::regions(&self.bench, &name);
+        self.start(Key::Offers(name), async move {
+            let mut offers = Vec::new();
+            for region in regions {
+                let found = job::in_time(cloud.offers(&region)).await;
+                offers.push((region, found));
+            }
+            Ended::Offers(offers)
+        });
+    }
+
+    fn offered(
+        &mut self,
+        name: String,
+        offers: Vec<(String, Result<Vec<Offer>, Trouble>)>,
+        now: Timestamp,
+    ) {
+        let Some(shelf) = self.shelves.get_mut(&name) else { return };
+        shelf.offered(offers);
+        self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(OFFERS_EVERY).ok());
+        self.look_at_provider(&name);
+    }
+}
+
+/// The node that registers from a machine has the machine's name.
+fn node_id(record: &Instance) -> argosy_core::node::NodeId {
+    argosy_core::node::NodeId::parse(record.id.as_str()).expect("a DNS label can be a node's id")
+}

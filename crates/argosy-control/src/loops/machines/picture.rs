@@ -1,0 +1,297 @@
+//! A pool as the store shows it, and the picture of it that a plan is made from.
+
+use super::shelf::Shelf;
+use super::{Bench, SELF};
+use argosy_core::adapter::AdapterSpec;
+use argosy_core::catalog::Catalog;
+use argosy_core::command::Command;
+use argosy_core::field::FieldError;
+use argosy_core::id::ResourceId;
+use argosy_core::instance::Instance;
+use argosy_core::inventory::ProviderBook;
+use argosy_core::node::{Liveness, Node};
+use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, name_on_nodes};
+use argosy_core::resource::{Kind, Resource};
+use argosy_core::sentinel::is_turn;
+use argosy_store::view::{Stored, View};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pool, with everything that belongs to it.
+pub(super) struct Scene {
+    pub(super) resource: Stored<Resource>,
+    pub(super) pool_name: String,
+    pub(super) spec: Result<PoolSpec, Vec<FieldError>>,
+    pub(super) records: Vec<Seen>,
+    pub(super) book: Option<Stored<PoolBook>>,
+    fresh_book: PoolBook,
+    books: BTreeMap<String, Stored<ProviderBook>>,
+    stopped: Option<String>,
+    /// Whether our adapter is configured, and it is its turn.
+    turn: Option<bool>,
+    excused: bool,
+    /// The provider of the cluster, if it names one.
+    provider: Option<String>,
+}
+
+/// A record, and its node.
+pub(super) struct Seen {
+    pub(super) record: Stored<Instance>,
+    pub(super) node: Option<Stored<Node>>,
+    commanded: bool,
+    heard: bool,
+    utilization: Option<f32>,
+    lost_for: Option<SignedDuration>,
+}
+
+impl Scene {
+    /// The pool; `None` if it is gone.
+    pub(super) fn of(bench: &Bench, id: ResourceId) -> Option<Scene> {
+        let office = &bench.office;
+        let now = office.clock.now();
+        let catalog = &office.settings.catalog;
+        office.store.read(|view| {
+            let resource = view.resource(id).filter(|found| found.value.kind == Kind::NodePool)?;
+            let cluster = view.resource(resource.value.owner?)?;
+            let pool_name = name_on_nodes(&cluster.value.name, &resource.value.name);
+            let excused = view.outlook().is_some();
+            let records = view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
+            let adapters = office.adapters(Kind::NodePool);
+            let ours = adapters.iter().find(|spec| spec.is_loop());
+            let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
+            Some(Scene {
+                records: records.collect(),
+                spec: PoolSpec::read(&resource.value.spec, &cluster.value.spec, catalog),
+                book: view.pool_book(id).cloned(),
+                fresh_book: PoolBook::new(id),
+                books: view
+                    .provider_books()
+                    .map(|book| (book.value.name.clone(), book.clone()))
+                    .collect(),
+                stopped: stopped(view, &resource.value.tenant, &pool_name),
+                turn: ours.map(turn),
+                excused,
+                provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
+                resource: resource.clone(),
+                pool_name,
+            })
+        })
+    }
+
+    /// Whether the adapter `machines` is ours, and may speak.
+    pub(super) fn reports(&self) -> bool {
+        self.turn == Some(true)
+    }
+
+    /// The book as it is.
+    pub(super) fn book(&self) -> &PoolBook {
+        self.book.as_ref().map_or(&self.fresh_book, |book| &book.value)
+    }
+
+    /// Plans from the picture, or says why there is none.
+    pub(super) fn plan(
+        &self,
+        shelves: &BTreeMap<String, Shelf>,
+        bench: &Bench,
+        now: Timestamp,
+    ) -> argosy_core::pool::Plan {
+        let nothing = |outcome| argosy_core::pool::Plan {
+            buy: Vec::new(),
+            steps: Vec::new(),
+            book: None,
+            outcome,
+            next: None,
+        };
+        let Some(its_turn) = self.turn else { return nothing(Outcome::Waiting) };
+        let deleting = self.resource.value.deletion.is_some();
+        let spec = match &self.spec {
+            Ok(spec) => spec.clone(),
+            // What came past the door under an older catalog is kept as it is.
+            Err(_) if deleting => PoolSpec::default(),
+            Err(errors) => return nothing(unreadable(errors)),
+        };
+        let providers: BTreeMap<String, ProviderFacts<'_>> = shelves
+            .iter()
+            .map(|(name, shelf)| (name.clone(), self.facts(bench, name, shelf)))
+            .collect();
+        if let Some(outcome) = self.unprovided(&spec, &providers)
+            && self.records.iter().all(|seen| seen.record.value.state.is_over())
+        {
+            return nothing(if deleting { Outcome::removed() } else { outcome });
+        }
+        let store = &bench.office.store;
+        let bad = |serial: &str| store.read(|view| view.condemned(serial).is_some());
+        let settings = bench.office.settings.nodes.of(Some(&self.pool_name));
+        let picture = Picture {
+            resource: &self.resource.value,
+            spec: &spec,
+            pool_name: &self.pool_name,
+            members: self.records.iter().map(Seen::member).collect(),
+            book: self.book(),
+            providers: &providers,
+            bad_hardware: &bad,
+            stopped: self.stopped.as_deref(),
+            its_turn,
+            act_after: settings.act_after,
+        };
+        argosy_core::pool::plan(&picture, now)
+    }
+
+    fn facts<'s>(&'s self, bench: &'s Bench, name: &'s str, shelf: &'s Shelf) -> ProviderFacts<'s> {
+        let known = bench.office.settings.catalog.providers.get(name);
+        let book = self.books.get(name).map(|book| &*book.value);
+        ProviderFacts {
+            kind: if shelf.kind.is_empty() { name } else { &shelf.kind },
+            display: known.map_or(name, |known| &known.display),
+            abilities: shelf.abilities,
+            offers: &shelf.offers,
+            paused: book.and_then(|book| book.paused.as_ref()),
+            frozen: book.and_then(|book| book.frozen.as_ref()),
+            compared: shelf.compared,
+            default_region: known
+                .and_then(|known| known.regions.first())
+                .map_or("", String::as_str),
+        }
+    }
+
+    /// None of the providers that were asked for is configured.
+    fn unprovided(
+        &self,
+        spec: &PoolSpec,
+        providers: &BTreeMap<String, ProviderFacts<'_>>,
+    ) -> Option<Outcome> {
+        let named = || spec.providers.iter().map(|choice| choice.name.as_str());
+        let any = if spec.providers.is_empty() {
+            match &self.provider {
+                Some(name) => providers.contains_key(name),
+                None => !providers.is_empty(),
+            }
+        } else {
+            named().any(|name| providers.contains_key(name))
+        };
+        if any {
+            return None;
+        }
+        let which = match (&self.provider, named().next()) {
+            (_, Some(_)) => format!("provider '{}'", named().collect::<Vec<_>>().join("', '")),
+            (Some(name), None) => format!("provider '{name}'"),
+            (None, None) => "any provider".to_owned(),
+        };
+        Some(Outcome::Failed {
+            reason: "ProviderNotConfigured".to_owned(),
+            message: format!(
+                "No cloud is configured for {which}. Start the server with --simulated-cloud, configure \
+                 it under `providers`, or make this adapter an external one in the configuration."
+            ),
+            applied: false,
+            healthy: true,
+            data: Map::new(),
+        })
+    }
+}
+
+impl Seen {
+    fn member(&self) -> Member<'_> {
+        Member {
+            instance: &self.record.value,
+            node: self.node.as_ref().map(|node| &*node.value),
+            heard: self.heard,
+            utilization: self.utilization,
+            lost_for: self.lost_for,
+            notice: self.record.value.notice.as_ref(),
+            commanded: self.commanded,
+        }
+    }
+}
+
+fn seen(
+    bench: &Bench,
+    view: &View,
+    record: &Stored<Instance>,
+    excused: bool,
+    now: Timestamp,
+) -> Seen {
+    let id = record.value.id.as_str();
+    let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
+    let ours = |command: &Command| !command.state.is_done() && command.by == SELF;
+    let pulse = bench.board.find(id);
+    let lost = node.as_ref().filter(|node| node.value.liveness == Liveness::Unreachable);
+    Seen {
+        commanded: view.commands_of(id).any(|command| ours(&command.value)),
+        // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
+        heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
+        utilization: pulse.and_then(|pulse| pulse.live().sample).and_then(|sample| busy(&sample)),
+        lost_for: lost
+            .filter(|_| !excused)
+            .map(|node| now.duration_since(node.value.liveness_since).max(SignedDuration::ZERO)),
+        record: record.clone(),
+        node,
+    }
+}
+
+/// How much of the GPUs is used, from 0 to 1.
+fn busy(sample: &crate::pulse::Sample) -> Option<f32> {
+    let count = u16::try_from(sample.gpus.len()).ok().filter(|count| 0 < *count)?;
+    let sum: f32 = sample.gpus.iter().map(|gpu| gpu.utilization).sum();
+    Some((sum / f32::from(count) / 100.0).clamp(0.0, 1.0))
+}
+
+/// Why nothing is done by ourselves in a pool now.
+pub(super) fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
+    use argosy_core::breaker::Scope;
+    let pause = view.pauses().find(|pause| {
+        let of = &pause.value;
+        of.tenant == tenant && of.pool.as_deref().is_none_or(|of| of == pool)
+    });
+    if let Some(pause) = pause {
+        let by = &pause.value.by;
+        return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
+    }
+    let breaker = view.breakers().find(|breaker| {
+        let here = match &breaker.value.scope {
+            Scope::Fleet => true,
+            Scope::Zone { .. } => false,
+            Scope::Pool { tenant: t, pool: p } => t == tenant && p == pool,
+        };
+        here && !breaker.value.is_closed() && breaker.value.half_open.is_none()
+    });
+    breaker.map(|breaker| format!("the breaker is open: {}", breaker.value.reason))
+}
+
+fn unreadable(errors: &[FieldError]) -> Outcome {
+    let all: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    Outcome::Failed {
+        reason: "InvalidSpec".to_owned(),
+        message: all.join("; "),
+        applied: false,
+        healthy: true,
+        data: Map::from_iter([("guidance".to_owned(), json!("Change the spec."))]),
+    }
+}
+
+/// The regions in which something may be bought from a provider.
+pub(super) fn regions(bench: &Bench, provider: &str) -> BTreeSet<String> {
+    let catalog = &bench.office.settings.catalog;
+    let mut regions = bench.office.store.read(|view| {
+        let theirs = |cluster: &&Stored<Resource>| {
+            Catalog::provider_of(&cluster.value.spec).is_none_or(|name| name == provider)
+        };
+        let clusters = view.resources(Kind::Cluster).filter(theirs);
+        let of_clusters = clusters.filter_map(|cluster| Catalog::region_of(&cluster.value.spec));
+        let choices = view.resources(Kind::NodePool).flat_map(|pool| {
+            pool.value.spec.get("providers").and_then(Value::as_array).into_iter().flatten()
+        });
+        let choices = choices.filter(|choice| choice.get("name").is_some_and(|name| name == provider));
+        let of_pools = choices.flat_map(|choice| {
+            choice.get("regions").and_then(Value::as_array).into_iter().flatten()
+        });
+        let of_pools = of_pools.filter_map(Value::as_str);
+        of_clusters.chain(of_pools).map(str::to_owned).collect::<BTreeSet<_>>()
+    });
+    if let Some(known) = catalog.providers.get(provider) {
+        regions.retain(|region| known.regions.contains(region));
+        regions.extend(known.regions.first().cloned());
+    }
+    regions
+}

@@ -1,0 +1,89 @@
+//! What is known of a provider beside its book: in memory, made anew whenever a process begins to lead.
+
+use crate::provider::Provider;
+use argosy_core::machine::{Abilities, Machine, MachineId, Offer, Trouble};
+use jiff::SignedDuration;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// How many calls to one provider may be under way at once. Most wait; each holds a connection, and a cloud
+/// that sees more throttles.
+const CALLS_MAX: usize = 64;
+
+/// What is known of a provider.
+pub(super) struct Shelf {
+    pub(super) kind: String,
+    pub(super) abilities: Abilities,
+    pub(super) offers: Vec<Offer>,
+    offers_of: BTreeMap<String, Vec<Offer>>,
+    /// Whether its machines were compared with our records since we began to lead.
+    pub(super) compared: bool,
+    /// Its machines as it last showed them.
+    pub(super) shown: Arc<HashMap<MachineId, Machine>>,
+    pub(super) slots: Arc<Semaphore>,
+    lists_failed: u32,
+}
+
+/// What the gate must know of a provider; the rest is read when it opens.
+#[derive(Clone)]
+pub(super) struct Guarding {
+    pub(super) compared: bool,
+    pub(super) shown: Arc<HashMap<MachineId, Machine>>,
+}
+
+impl Shelf {
+    pub(super) fn new(cloud: &dyn Provider) -> Self {
+        Self {
+            kind: cloud.kind().to_owned(),
+            abilities: cloud.abilities(),
+            offers: Vec::new(),
+            offers_of: BTreeMap::new(),
+            compared: false,
+            shown: Arc::default(),
+            slots: Arc::new(Semaphore::new(CALLS_MAX)),
+            lists_failed: 0,
+        }
+    }
+
+    pub(super) fn guards(&self) -> Guarding {
+        Guarding { compared: self.compared, shown: self.shown.clone() }
+    }
+
+    /// Takes in a listing.
+    pub(super) fn listed(&mut self, machines: Vec<Machine>) {
+        let by_id = machines.into_iter().map(|machine| (machine.id.clone(), machine));
+        self.shown = Arc::new(by_id.collect());
+        self.compared = true;
+        self.lists_failed = 0;
+    }
+
+    /// How long to wait after a listing that failed.
+    pub(super) fn list_failed(&mut self, first: SignedDuration, max: SignedDuration) -> SignedDuration {
+        self.lists_failed = self.lists_failed.saturating_add(1);
+        argosy_core::backoff::delay(&self.kind, self.lists_failed, first, max)
+    }
+
+    /// Takes in what is offered; a region that could not be asked keeps what it had.
+    pub(super) fn offered(&mut self, offers: Vec<(String, Result<Vec<Offer>, Trouble>)>) {
+        for (region, offers) in offers {
+            match offers {
+                Ok(offers) => _ = self.offers_of.insert(region, offers),
+                Err(trouble) => {
+                    tracing::warn!(region, %trouble, "could not ask what a provider offers");
+                }
+            }
+        }
+        self.offers = self.offers_of.values().flatten().cloned().collect();
+    }
+
+    /// What a machine costs an hour, in US dollars.
+    pub(super) fn price(&self, machine: &Machine) -> Option<f64> {
+        let of_it = |offer: &&Offer| {
+            offer.machine_type == machine.machine_type
+                && (offer.region == machine.region || machine.region.is_empty())
+        };
+        let offer = self.offers.iter().find(of_it)?;
+        if machine.spot { offer.spot_price_per_hour } else { offer.price_per_hour }
+    }
+}

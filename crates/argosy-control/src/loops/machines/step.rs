@@ -1,0 +1,305 @@
+//! Does what a plan says in our own records: one commit, decided on what was planned from.
+
+use super::picture::{Scene, Seen};
+use super::{Bench, SELF, node_id};
+use crate::Error;
+use crate::command::sheet::{Sheet, make_room};
+use crate::office::{Mutation, Office, system};
+use argosy_core::access::Caller;
+use argosy_core::command::{CommandKind, Order as Command, issue};
+use argosy_core::instance::{Cure, Instance, InstanceId};
+use argosy_core::invariant::Cause;
+use argosy_core::inventory::Condemned;
+use argosy_core::machine::MachineId;
+use argosy_core::node::Node;
+use argosy_core::pool::{Buy, Plan, Step};
+use argosy_store::Txn;
+use argosy_store::view::{Stored, View};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tracing::{info, warn};
+
+/// How many steps are taken in one commit: other commits wait behind it.
+const STEPS_MAX: usize = 200;
+
+/// A machine to boot again: the record, what its provider calls it, and the provider.
+pub(super) type Reboot = (InstanceId, MachineId, String);
+
+/// Takes the steps of a plan, and keeps the pool's book. Says which machines are to be booted again.
+pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Vec<Reboot>, Error> {
+    let mut reboots = Vec::new();
+    // With what is bought its book is written; see `order`.
+    let book = plan.book.as_ref().filter(|_| plan.buy.is_empty());
+    if plan.steps.is_empty() && book.is_none_or(|book| book == scene.book()) {
+        return Ok(reboots);
+    }
+    let mut chunks: Vec<&[Step]> = plan.steps.chunks(STEPS_MAX).collect();
+    if chunks.is_empty() {
+        chunks.push(&[]);
+    }
+    for (nth, steps) in chunks.into_iter().enumerate() {
+        let decide = |view: &View, now: Timestamp| {
+            let mut hand = Hand { bench, scene, view, txn: Txn::at(now), now, any: false };
+            hand.txn.fence(bench.fence.clone());
+            let mut to_boot = Vec::new();
+            for step in steps {
+                to_boot.extend(hand.step(step)?);
+            }
+            if let Some(book) = book.filter(|_| nth == 0) {
+                hand.keep_book(book);
+            }
+            Ok((hand.any.then_some(hand.txn), to_boot))
+        };
+        reboots.extend(bench.office.decide(decide).await?.1);
+    }
+    Ok(reboots)
+}
+
+/// Writes down what is to be bought: a record each, with the token of the call that follows.
+pub(super) async fn order(
+    bench: &Bench,
+    scene: &Scene,
+    plan: &Plan,
+) -> Result<Vec<Arc<Instance>>, Error> {
+    let pool = &scene.resource;
+    let caller = system(SELF);
+    let decide = |view: &View, now: Timestamp| {
+        // Somebody else changed what it was decided on: the next plan knows better.
+        let same = view.resource(pool.value.id).is_some_and(|found| {
+            found.value.generation == pool.value.generation
+                && found.value.deletion == pool.value.deletion
+        });
+        let book = view.pool_book(pool.value.id);
+        let revision = |book: &Stored<_>| book.revision;
+        if !same || book.map(revision) != scene.book.as_ref().map(revision) {
+            return Ok((None, Vec::new()));
+        }
+        let mut txn = Txn::at(now);
+        txn.fence(bench.fence.clone());
+        let mut records = Vec::new();
+        for buy in &plan.buy {
+            let record = Arc::new(new(bench, scene, buy, now));
+            let change = Mutation { action: "order", ..Mutation::create(record.clone()) };
+            Office::write_instance(&mut txn, change.because(&buy.why), &caller, now)?;
+            records.push(record);
+        }
+        // Written each time, so that two who order for one pool meet in the store.
+        let mut after = plan.book.clone().unwrap_or_else(|| scene.book().clone());
+        let count = u64::try_from(records.len()).unwrap_or(0);
+        after.ordered = scene.book().ordered.saturating_add(count);
+        put_book(&mut txn, book, after, &caller, now);
+        Ok((Some(txn), records))
+    };
+    let (_, records) = bench.office.decide(decide).await?;
+    for record in &records {
+        let Instance { id, order, why, .. } = &**record;
+        let (provider, zone, kind) = (&order.provider, &order.zone, &order.machine_type);
+        info!(instance = %id, provider, zone, kind, why, "ordered a machine");
+    }
+    bench.office.stats.machines_ordered.add(u64::try_from(records.len()).unwrap_or(0));
+    Ok(records)
+}
+
+fn new(bench: &Bench, scene: &Scene, buy: &Buy, now: Timestamp) -> Instance {
+    let resource = &scene.resource.value;
+    let unique = bench.office.ids.unique(now);
+    Instance::new(
+        InstanceId::mint(resource.name.as_str(), unique),
+        &resource.tenant,
+        resource.id,
+        &scene.pool_name,
+        buy.number,
+        bench.office.ids.unique(now),
+        buy.order.clone(),
+        &buy.why,
+        buy.replaces.clone(),
+        now,
+    )
+}
+
+/// Adds a book as it should be to a transaction.
+pub(super) fn put_book(
+    txn: &mut Txn,
+    before: Option<&Stored<argosy_core::pool::PoolBook>>,
+    after: argosy_core::pool::PoolBook,
+    caller: &Caller,
+    now: Timestamp,
+) {
+    let after = Arc::new(after);
+    let change = match before {
+        Some(before) => Mutation::update("book", before, after),
+        None => Mutation::create(after),
+    };
+    Office::put(txn, change, caller, now);
+}
+
+/// One commit in the making.
+struct Hand<'a> {
+    bench: &'a Bench,
+    scene: &'a Scene,
+    view: &'a View,
+    txn: Txn,
+    now: Timestamp,
+    any: bool,
+}
+
+impl<'a> Hand<'a> {
+    fn step(&mut self, step: &Step) -> Result<Option<Reboot>, Error> {
+        match step {
+            Step::Leave { instance, reason } => {
+                let Some((record, node)) = self.same(instance.as_str()) else { return Ok(None) };
+                let Some(after) = record.value.leaving(reason.clone(), self.now) else {
+                    return Ok(None);
+                };
+                let why = reason.to_string();
+                info!(%instance, reason = why, "a machine is to go");
+                self.put("leave", record, after, &why)?;
+                if let Some(node) = node {
+                    self.command(node, CommandKind::Terminate, &why, false, None, BTreeMap::new())?;
+                }
+            }
+            Step::Cordon { node, reason } => {
+                self.order_node(node.as_str(), CommandKind::Cordon, reason, false, None)?;
+            }
+            Step::Uncordon { node, reason } => {
+                self.order_node(node.as_str(), CommandKind::Uncordon, reason, false, None)?;
+            }
+            Step::Drain { node, reason, automatic, drain_for } => {
+                let time = Some(*drain_for);
+                self.order_node(node.as_str(), CommandKind::Drain, reason, *automatic, time)?;
+            }
+            Step::Diagnose { instance, because, .. } => {
+                let Some((record, Some(node))) = self.same(instance.as_str()) else {
+                    return Ok(None);
+                };
+                let parameters = BTreeMap::from([("test".to_owned(), "quick".to_owned())]);
+                let kind = CommandKind::RunDiagnostic;
+                if self.command(node, kind, because, true, None, parameters)? {
+                    let after = record.value.tried(Cure::Diagnose, because, self.now);
+                    self.put("diagnose", record, after, because)?;
+                }
+            }
+            Step::Reboot { instance, because, .. } => {
+                let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
+                let Some(machine) = record.value.machine().cloned() else { return Ok(None) };
+                let provider = record.value.order.provider.clone();
+                let after = record.value.tried(Cure::Reboot, because, self.now);
+                self.put("reboot", record, after, because)?;
+                return Ok(Some((instance.clone(), machine, provider)));
+            }
+            Step::Condemn { serials, because, node } => {
+                for serial in serials {
+                    if self.view.condemned(serial).is_none() {
+                        let condemned = Condemned {
+                            serial: serial.clone(),
+                            because: because.clone(),
+                            node: node.clone(),
+                            at: self.now,
+                        };
+                        let change = Mutation { action: "condemn", ..Mutation::create(Arc::new(condemned)) };
+                        Office::put(&mut self.txn, change.because(because), &system(SELF), self.now);
+                        self.any = true;
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A record and its node, if both are what was planned for.
+    fn same(&self, id: &str) -> Option<(&'a Stored<Instance>, Option<&'a Stored<Node>>)> {
+        let planned: &Seen =
+            self.scene.records.iter().find(|seen| seen.record.value.id.as_str() == id)?;
+        let record = self.view.instance(id)?;
+        let node = planned.node.as_ref().and_then(|node| self.view.node(node.value.id.as_str()));
+        let revision = |node: &Stored<Node>| node.revision;
+        let same = record.revision == planned.record.revision
+            && node.map(revision) == planned.node.as_ref().map(revision);
+        same.then_some((record, node))
+    }
+
+    fn put(
+        &mut self,
+        action: &'static str,
+        record: &Stored<Instance>,
+        after: Instance,
+        why: &str,
+    ) -> Result<(), Error> {
+        let change = Mutation::update(action, record, Arc::new(after)).because(why);
+        Office::write_instance(&mut self.txn, change, &system(SELF), self.now)?;
+        self.any = true;
+        Ok(())
+    }
+
+    fn order_node(
+        &mut self,
+        node: &str,
+        kind: CommandKind,
+        reason: &str,
+        automatic: bool,
+        drain_for: Option<SignedDuration>,
+    ) -> Result<(), Error> {
+        let Some((record, Some(node))) = self.same(node) else { return Ok(()) };
+        debug_assert_eq!(node_id(&record.value), node.value.id);
+        self.command(node, kind, reason, automatic, drain_for, BTreeMap::new()).map(|_| ())
+    }
+
+    /// Tells a node something; false if it cannot be told.
+    fn command(
+        &mut self,
+        node: &'a Stored<Node>,
+        kind: CommandKind,
+        reason: &str,
+        automatic: bool,
+        drain_for: Option<SignedDuration>,
+        parameters: BTreeMap<String, String>,
+    ) -> Result<bool, Error> {
+        let settings = self.bench.office.settings.nodes.of(node.value.pool.as_deref());
+        let mut sheet = Sheet::of(self.view, node);
+        let open = sheet.open();
+        let waiting: Vec<_> = open.iter().map(|command| &**command).collect();
+        let order = Command {
+            kind,
+            parameters,
+            reason: reason.to_owned(),
+            by: SELF.to_owned(),
+            automatic,
+            drain_for,
+        };
+        let id = self.bench.office.ids.command(self.now);
+        match issue(&node.value, &waiting, order, id, settings, self.now) {
+            Ok(issued) => sheet.issued(issued, action(kind)),
+            Err(refused) => {
+                // A node that is terminated already takes no commands, and needs none.
+                if kind != CommandKind::Terminate {
+                    warn!(node = %node.value.id, ?kind, %refused, "could not tell a node");
+                }
+                return Ok(false);
+            }
+        }
+        make_room(&mut self.txn, self.view, &node.value);
+        let cause = if automatic { Cause::Automatic } else { Cause::Other };
+        sheet.write(&mut self.txn, &system(SELF), cause, Some(reason), self.now)?;
+        self.any = true;
+        Ok(true)
+    }
+
+    fn keep_book(&mut self, book: &argosy_core::pool::PoolBook) {
+        let before = self.view.pool_book(book.pool);
+        if before.is_none_or(|before| *before.value != *book) {
+            put_book(&mut self.txn, before, book.clone(), &system(SELF), self.now);
+            self.any = true;
+        }
+    }
+}
+
+fn action(kind: CommandKind) -> &'static str {
+    match kind {
+        CommandKind::Cordon => "cordon",
+        CommandKind::Drain => "drain",
+        CommandKind::RunDiagnostic => "diagnose",
+        CommandKind::Terminate => "terminate",
+        CommandKind::Uncordon => "uncordon",
+    }
+}
