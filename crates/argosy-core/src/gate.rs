@@ -119,7 +119,7 @@ fn stranger(machine: &MachineId, guards: &Guards<'_>) -> Result<(), Held> {
 }
 
 /// Whether a person asked for it: then what holds back our own doing does not hold.
-fn asked_for(reason: &Reason) -> bool {
+pub(crate) fn asked_for(reason: &Reason) -> bool {
     match reason {
         Reason::PoolDeleted | Reason::Operator { .. } | Reason::NodeTerminated { .. } => true,
         Reason::ScaleDown
@@ -131,3 +131,6 @@ fn asked_for(reason: &Reason) -> bool {
         | Reason::Unwanted => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

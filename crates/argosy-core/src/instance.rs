@@ -6,6 +6,13 @@
 //! What a newcomer gets wrong: an instance is not a node. It is what we pay for; the node is the agent that
 //! registers from it, under the instance's id.
 
+mod next;
+
+mod step;
+
+pub use next::{Limits, Next, next};
+pub use step::{ABSENT_FOR, ListingFacts, SETTLE};
+
 use crate::field::{Constraint, FieldError};
 use crate::id::ResourceId;
 use crate::machine::{MachineId, Order, Trouble};
@@ -15,6 +22,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// What the end of an id is written with: no letters that look alike.
+const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// How long the end of an id is: five bits a letter, enough by far beside the check for a record of the same
+/// name.
+const SUFFIX_LEN: usize = 8;
 
 /// What an instance is called: also the machine's name at the provider, and the id of its node.
 ///
@@ -29,21 +43,22 @@ impl InstanceId {
 
     /// A new id for a machine of a pool. `unique` is never used twice.
     pub fn mint(pool: &str, unique: Uuid) -> Self {
-        // A v7 UUID is random at its end; five bits a letter, eight letters are enough by far beside the
-        // check for a record of the same name.
-        const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+        // A v7 UUID is random at its end.
         let mut rest = unique.as_u128();
         let mut letter = || {
             let letter = LETTERS.get((rest & 31) as usize).copied().unwrap_or(b'0');
             rest >>= 5;
             char::from(letter)
         };
-        let suffix: String = (0..8).map(|_| letter()).collect();
+        let suffix: String = (0..SUFFIX_LEN).map(|_| letter()).collect();
         // Providers want a letter first.
         let start =
             if pool.starts_with(|first: char| first.is_ascii_lowercase()) { "" } else { "p" };
         let room = Self::LEN_MAX - suffix.len() - 1 - start.len();
-        let pool: String = pool.chars().take(room).collect();
+        // A pool of another cluster is called `cluster.pool`, and a dot ends a DNS label.
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let pool: String =
+            pool.chars().map(|letter| plain(letter.to_ascii_lowercase())).take(room).collect();
         Self(format!("{start}{}-{suffix}", pool.trim_end_matches('-')).into())
     }
 
@@ -60,6 +75,15 @@ impl InstanceId {
         let message =
             "an instance's id has lower-case letters, digits and hyphens, and at most 63 of them";
         Err(FieldError::new("instance_id", Constraint::Pattern, message))
+    }
+
+    /// Reads a text that looks as if `mint` had made it: all there is to go by where a provider keeps no
+    /// tags.
+    pub fn minted(text: &str) -> Option<Self> {
+        let (pool, suffix) = text.rsplit_once('-')?;
+        let letters = suffix.len() == SUFFIX_LEN && suffix.bytes().all(|b| LETTERS.contains(&b));
+        let start = pool.starts_with(|first: char| first.is_ascii_lowercase());
+        (letters && start).then(|| Self::parse(text).ok()).flatten()
     }
 
     /// The text.
@@ -114,8 +138,29 @@ pub struct Instance {
     /// What was tried to make it well; the oldest first, at most `TRIED_MAX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
+    /// How its provider's listings last showed it, where that gives cause to worry.
+    #[serde(default, skip_serializing_if = "Sight::is_well")]
+    pub sight: Sight,
     /// What it is doing.
     pub state: State,
+}
+
+/// What is odd about a machine that should be up, by its provider's listings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sight {
+    /// Since when whole listings do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_since: Option<Timestamp>,
+    /// Since when it is shown as stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
+}
+
+impl Sight {
+    /// Whether there is nothing odd.
+    pub fn is_well(&self) -> bool {
+        self.missing_since.is_none() && self.stopped_since.is_none()
+    }
 }
 
 /// How many attempts at a cure are remembered.
@@ -190,6 +235,14 @@ pub struct Provisioning {
     /// What the provider last said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
+    /// Whether a call before the last one may have made it all the same, so that a "no" to the last one
+    /// does not settle it.
+    #[serde(default)]
+    pub unsure: bool,
+    /// Its node, if that was faster than the provider's answer. Then the machine exists, whatever a look
+    /// says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeId>,
 }
 
 /// A return under way.
@@ -268,6 +321,32 @@ pub enum Reason {
     Unwanted,
 }
 
+/// As a part of a sentence for people: "it has to go because …".
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::ScaleDown => f.write_str("the pool needs fewer nodes"),
+            Reason::PoolDeleted => f.write_str("the pool was deleted"),
+            Reason::Replaced { by: Some(by), because } => {
+                write!(f, "{by} takes its place: {because}")
+            }
+            Reason::Replaced { by: None, because } => {
+                write!(f, "it makes room for another: {because}")
+            }
+            Reason::Stale => f.write_str("its node did not register in time"),
+            Reason::BadHardware { serial } => {
+                write!(f, "it has GPU {serial}, which is known to be bad")
+            }
+            Reason::Reclaimed => f.write_str("the provider takes it back"),
+            Reason::Vanished => f.write_str("the provider no longer has it"),
+            Reason::NodeTerminated { by } => write!(f, "{by} terminated its node"),
+            Reason::Operator { by, reason } if reason.is_empty() => write!(f, "{by} asked for it"),
+            Reason::Operator { by, reason } => write!(f, "{by} asked for it: {reason}"),
+            Reason::Unwanted => f.write_str("nobody wants it any more"),
+        }
+    }
+}
+
 /// Why a purchase came to nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
@@ -339,7 +418,11 @@ impl Instance {
             State::Running { node, .. } => Some(node),
             State::Terminating(leaving) => leaving.node.as_ref(),
             State::Terminated { node, .. } => node.as_ref(),
-            State::Provisioning(_) | State::AwaitingNode { .. } | State::Failed { .. } => None,
+            State::Provisioning(buying) => buying.node.as_ref(),
+            State::AwaitingNode { .. } | State::Failed { .. } => None,
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,12 @@
 //! What a provider's listing says about our records, and what it does not: machines nobody knows, machines
 //! that are gone, and listings that cannot be true.
 
+mod compare;
+
+pub use compare::{ALARMS_MAX, Comparison, Known, Listing, PoolFacts, compare};
+
 use crate::machine::{MachineId, Tags, Trouble};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -37,6 +41,9 @@ pub struct Orphan {
     pub price_per_hour: Option<f64>,
     /// When a listing first showed it.
     pub first_seen: Timestamp,
+    /// Since when listings do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_since: Option<Timestamp>,
     /// Who wants it gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reap: Option<Reap>,
@@ -64,6 +71,21 @@ pub struct ProviderBook {
     /// Why its listings cannot be believed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<Frozen>,
+    /// Until when its listings are believed whatever they miss, because somebody vouched for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_until: Option<Timestamp>,
+}
+
+/// How long a person's word for a provider's listings holds: time for the two that prove an absence.
+pub const TRUST: SignedDuration = SignedDuration::from_mins(15);
+
+impl ProviderBook {
+    /// Somebody says that what the provider shows is all there is: `None` if that was not in doubt.
+    pub fn thawed(&self, now: Timestamp) -> Option<Self> {
+        self.frozen.as_ref()?;
+        let trusted_until = Some(now.saturating_add(TRUST).unwrap_or(Timestamp::MAX));
+        Some(Self { frozen: None, trusted_until, ..self.clone() })
+    }
 }
 
 /// Why nothing is bought at a provider now.
@@ -91,3 +113,6 @@ pub struct Frozen {
     /// A sentence with the numbers and the way out.
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests;

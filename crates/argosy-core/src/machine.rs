@@ -268,3 +268,79 @@ pub enum Trouble {
     #[error("{0}")]
     Unable(String),
 }
+
+impl Trouble {
+    /// One word, for conditions and failures.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Unsure(_) => "ProvisioningUnconfirmed",
+            Self::Throttled { .. } => "Throttled",
+            Self::Quota { .. } => "QuotaExceeded",
+            Self::Capacity { .. } => "InsufficientCapacity",
+            Self::Credentials(_) => "CredentialsInvalid",
+            Self::Denied { .. } => "PermissionDenied",
+            Self::Invalid { .. } => "InvalidSpec",
+            Self::NotFound(_) => "ProvisioningFailed",
+            Self::Unreachable(_) => "ProviderUnreachable",
+            Self::Unable(_) => "NotSupported",
+        }
+    }
+
+    /// What a person can do about it, as a sentence.
+    pub fn guidance(&self) -> String {
+        match self {
+            Self::Unsure(_) => {
+                "Nothing has to be done: the machine is looked for until it is found \
+                                or proven not to exist."
+                    .to_owned()
+            }
+            Self::Throttled { .. } => {
+                "Nothing has to be done: it is tried again when the provider allows it.".to_owned()
+            }
+            Self::Quota { resource, .. } if resource.is_empty() => {
+                "Have the quota raised at the provider, or ask for fewer nodes.".to_owned()
+            }
+            Self::Quota { resource, each, available, .. } => {
+                let numbers = match each {
+                    0 => String::new(),
+                    each => format!(" (a node needs {each}, {available} are left)"),
+                };
+                format!(
+                    "Have the quota of {resource} raised at the provider{numbers}, or ask for fewer \
+                     nodes or another machine type."
+                )
+            }
+            Self::Capacity { .. } => {
+                "Give the pool more zones or machine types to choose from, or \
+                                      wait: it is tried again."
+                    .to_owned()
+            }
+            Self::Credentials(_) => "Give the provider valid credentials in the configuration; \
+                                     nothing is bought there until they work."
+                .to_owned(),
+            Self::Denied { permission, .. } if permission.is_empty() => {
+                "Give the provider's credentials the missing permission.".to_owned()
+            }
+            Self::Denied { permission, .. } => {
+                format!("Give the provider's credentials the permission {permission}.")
+            }
+            Self::Invalid { field, .. } if field.is_empty() => {
+                "Correct the pool's spec.".to_owned()
+            }
+            Self::Invalid { field, .. } => format!("Correct `{field}` in the pool's spec."),
+            Self::NotFound(_) => {
+                "Check that what the pool and the provider's configuration name still exists there."
+                    .to_owned()
+            }
+            Self::Unreachable(_) => "Check that the provider's address can be reached from the \
+                                     control plane; it is tried again."
+                .to_owned(),
+            Self::Unable(_) => {
+                "Ask for something that this provider can do, or use another provider.".to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,537 @@
+//! One listing of one provider held against our records.
+//!
+//! What a newcomer gets wrong: a listing is a claim, not the truth. It may lag, and it may be of the wrong
+//! project; what it shows is believed at once, what it does not show only slowly, and not at all when too
+//! much is missing at a time (G11).
+
+use super::{Frozen, Orphan, ProviderBook};
+use crate::id::ResourceId;
+use crate::instance::{ABSENT_FOR, Instance, InstanceId, ListingFacts, Reason, Sight, State};
+use crate::machine::{Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order};
+use jiff::Timestamp;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use uuid::Uuid;
+
+/// How many alarms one comparison raises: a hundred thousand sentences help nobody, and the last says how
+/// many more there were.
+pub const ALARMS_MAX: usize = 32;
+
+/// A whole listing of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing<'a> {
+    /// The provider, by the name in the configuration.
+    pub provider: &'a str,
+    /// Every machine, on all pages.
+    pub machines: &'a [Machine],
+    /// When it began, by our clock.
+    pub began_at: Timestamp,
+    /// Whether it is the first since we began to lead: then machines without a record are taken in.
+    pub first: bool,
+}
+
+/// What we know of a provider's machines.
+pub struct Known<'a> {
+    /// Which control plane we are.
+    pub installation: Uuid,
+    /// Every record of this provider, over or not.
+    pub instances: Vec<&'a Instance>,
+    /// Every orphan of this provider.
+    pub orphans: Vec<&'a Orphan>,
+    /// What is remembered of the provider.
+    pub book: &'a ProviderBook,
+    /// What is known of a node pool; `None` if there is none.
+    pub pool: &'a dyn Fn(ResourceId) -> Option<PoolFacts>,
+    /// What a machine costs per hour, in US dollars; `None` if nobody knows.
+    pub price: &'a dyn Fn(&Machine) -> Option<f64>,
+}
+
+/// What has to be known of a node pool to take a machine into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolFacts {
+    /// Whose.
+    pub tenant: String,
+    /// By the name that nodes carry.
+    pub pool_name: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+}
+
+/// What follows from a listing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// Records that change.
+    pub instances: Vec<Instance>,
+    /// Records of machines that had none.
+    pub adopted: Vec<Instance>,
+    /// Orphans that are new or changed.
+    pub orphans: Vec<Orphan>,
+    /// Orphans that are gone, or have a record.
+    pub forgotten: Vec<Orphan>,
+    /// What is to be remembered of the provider, if that changes.
+    pub book: Option<ProviderBook>,
+    /// What the provider intends to do with machines of ours.
+    pub notices: Vec<(InstanceId, Notice)>,
+    /// What people have to be told, at most `ALARMS_MAX`.
+    pub alarms: Vec<String>,
+}
+
+/// Holds a listing against our records.
+pub fn compare(
+    listing: &Listing<'_>,
+    known: &Known<'_>,
+    abilities: &Abilities,
+    now: Timestamp,
+) -> Comparison {
+    let round = Round::new(listing, known, abilities, now);
+    round.compare()
+}
+
+/// A stretch of a comparison: who belongs to whom, and what was found so far.
+struct Round<'a> {
+    listing: &'a Listing<'a>,
+    known: &'a Known<'a>,
+    abilities: &'a Abilities,
+    now: Timestamp,
+    /// The machine of each record, in the order of `known.instances`.
+    machine_of: Vec<Option<&'a Machine>>,
+    /// Machines of ours that no living record claims, with the record they are a second machine of.
+    spare: Vec<(&'a Machine, Option<&'a Instance>)>,
+    /// Machines that carry the tag of another control plane: never looked at (G14).
+    strangers: HashSet<&'a MachineId>,
+    alarms_left_out: usize,
+    found: Comparison,
+}
+
+impl<'a> Round<'a> {
+    fn new(
+        listing: &'a Listing<'a>,
+        known: &'a Known<'a>,
+        abilities: &'a Abilities,
+        now: Timestamp,
+    ) -> Self {
+        let mut round = Self {
+            listing,
+            known,
+            abilities,
+            now,
+            machine_of: vec![None; known.instances.len()],
+            spare: Vec::new(),
+            strangers: HashSet::new(),
+            alarms_left_out: 0,
+            found: Comparison::default(),
+        };
+        round.claim();
+        round
+    }
+
+    /// Says of each machine whose it is.
+    fn claim(&mut self) {
+        let keys = Keys::new(&self.known.instances);
+        let (mut listed, mut second) = (HashSet::new(), Vec::new());
+        for machine in self.listing.machines {
+            let ours = machine.tags.installation == Some(self.known.installation);
+            if machine.tags.installation.is_some() && !ours {
+                self.strangers.insert(&machine.id);
+                continue;
+            }
+            // A page that is shown twice is no second machine.
+            if !listed.insert(&machine.id) {
+                continue;
+            }
+            match keys.of(machine) {
+                Some(index) => self.claim_for(index, machine, &mut second),
+                None if ours || self.could_be_ours(machine) => self.spare.push((machine, None)),
+                None => {}
+            }
+        }
+        self.spare.extend(second);
+    }
+
+    /// Gives a machine to a record, or takes it for a second one.
+    fn claim_for(
+        &mut self,
+        index: usize,
+        machine: &'a Machine,
+        second: &mut Vec<(&'a Machine, Option<&'a Instance>)>,
+    ) {
+        let (Some(record), Some(holder)) =
+            (self.known.instances.get(index).copied(), self.machine_of.get_mut(index))
+        else {
+            return;
+        };
+        let loser = match (*holder, record.machine()) {
+            (_, Some(mine)) if *mine != machine.id => Some(machine),
+            (None, _) => holder.replace(machine),
+            (Some(held), _) if rank(machine) < rank(held) => holder.replace(machine),
+            (Some(_), _) => Some(machine),
+        };
+        if let Some(loser) = loser {
+            second.push((loser, Some(record)));
+        }
+    }
+
+    /// Whether a machine without tags may be ours, by its name.
+    fn could_be_ours(&self, machine: &Machine) -> bool {
+        !self.abilities.tags && InstanceId::minted(&machine.name).is_some()
+    }
+
+    fn compare(mut self) -> Comparison {
+        let frozen = self.guard();
+        let look = ListingFacts { began_at: self.listing.began_at, whole: true, frozen };
+        let mut unclaimed = std::mem::take(&mut self.spare);
+        for index in 0..self.machine_of.len() {
+            let (Some(record), Some(shown)) =
+                (self.known.instances.get(index).copied(), self.machine_of.get(index).copied())
+            else {
+                continue;
+            };
+            if record.state.is_over() {
+                unclaimed.extend(shown.map(|machine| (machine, Some(record))));
+            } else {
+                self.record(record, shown, look);
+            }
+        }
+        self.unknown(&unclaimed, frozen);
+        let left_out = self.alarms_left_out;
+        if 0 < left_out {
+            let provider = self.listing.provider;
+            let last = format!("{provider}: {left_out} more of the same are not told one by one");
+            self.found.alarms.push(last);
+        }
+        self.found
+    }
+
+    fn alarm(&mut self, sentence: String) {
+        if self.found.alarms.len() + 1 < ALARMS_MAX {
+            self.found.alarms.push(sentence);
+        } else {
+            self.alarms_left_out += 1;
+        }
+    }
+
+    /// Whether too much is missing at once to be true (G11).
+    fn guard(&mut self) -> bool {
+        let (mut expected, mut found) = (0_u32, 0_u32);
+        for (record, shown) in self.known.instances.iter().zip(&self.machine_of) {
+            if !self.should_be_shown(record) {
+                continue;
+            }
+            expected += 1;
+            let theirs = record.machine().is_some_and(|id| self.strangers.contains(id));
+            found += u32::from(shown.is_some() || theirs);
+        }
+        let missing = expected - found;
+        // All of them, or more than a fifth, unless that is a single one of a few.
+        let too_much = (0 < missing && found == 0) || (2 <= missing && expected < missing * 5);
+        let book = self.known.book;
+        let vouched = book.trusted_until.is_some_and(|until| self.now < until);
+        let frozen = too_much && !vouched;
+        let after = ProviderBook {
+            frozen: frozen.then(|| Frozen {
+                since: book.frozen.as_ref().map_or(self.now, |frozen| frozen.since),
+                expected,
+                found,
+                message: self.doubt(expected, found),
+            }),
+            trusted_until: book.trusted_until.filter(|_| vouched),
+            ..book.clone()
+        };
+        if let (Some(frozen), None) = (&after.frozen, &book.frozen) {
+            let message = frozen.message.clone();
+            self.alarm(message);
+        }
+        self.found.book = (after != *book).then_some(after);
+        frozen
+    }
+
+    fn doubt(&self, expected: u32, found: u32) -> String {
+        let provider = self.listing.provider;
+        format!(
+            "{provider} shows {found} of the {expected} machines of ours that it should: nothing is \
+             concluded from that, and nothing is bought or returned there by ourselves. Check that \
+             its account, project and regions in the configuration are still the right ones; if the \
+             machines are really gone, say so with `argosy provider thaw {provider}`"
+        )
+    }
+
+    /// Whether a listing that tells the truth shows this one.
+    fn should_be_shown(&self, record: &Instance) -> bool {
+        let since = match &record.state {
+            State::AwaitingNode { since, .. } | State::Running { since, .. } => *since,
+            // One that was told to end is missed by nobody.
+            State::Terminating(leaving) if leaving.machine.is_some() && leaving.calls == 0 => {
+                if leaving.absent_since.is_some() || leaving.reason == Reason::Vanished {
+                    return false;
+                }
+                leaving.since
+            }
+            State::Provisioning(_)
+            | State::Terminating(_)
+            | State::Terminated { .. }
+            | State::Failed { .. } => return false,
+        };
+        let shown_from = since.saturating_add(self.abilities.list_lag);
+        shown_from.is_ok_and(|from| from <= self.listing.began_at)
+    }
+
+    /// What the listing says of a record that is not over.
+    fn record(&mut self, record: &'a Instance, shown: Option<&'a Machine>, look: ListingFacts) {
+        let theirs = record.machine().is_some_and(|id| self.strangers.contains(id));
+        if shown.is_none() && theirs {
+            // It is there, and somebody else wrote their tag on it: it is not ours to judge.
+            return;
+        }
+        let changed = record.seen(shown, look, self.abilities, self.now);
+        if let Some(machine) = shown {
+            self.notice(record, machine);
+            let after = changed.as_ref().unwrap_or(record);
+            if after.sight.stopped_since.is_some() && record.sight.stopped_since.is_none() {
+                let (provider, id) = (self.listing.provider, &machine.id);
+                self.alarm(format!(
+                    "{provider} shows {id} of {} as stopped, and it may cost all the same: start it \
+                     there, or return it with `argosy instance terminate {}`",
+                    record.id, record.id
+                ));
+            }
+        }
+        self.found.instances.extend(changed);
+    }
+
+    /// Hands on what the provider intends to do with a machine (G15).
+    fn notice(&mut self, record: &Instance, machine: &Machine) {
+        if !matches!(record.state, State::AwaitingNode { .. } | State::Running { .. }) {
+            return;
+        }
+        let taken = machine.spot && machine.state == MachineState::Stopping;
+        let notice = machine.notice.clone().or_else(|| {
+            taken.then(|| Notice {
+                kind: NoticeKind::Reclaim,
+                at: None,
+                message: format!("{} stops the spot machine {}", self.listing.provider, machine.id),
+            })
+        });
+        self.found.notices.extend(notice.map(|notice| (record.id.clone(), notice)));
+    }
+
+    /// Machines of ours that no living record claims: taken in, or reported (G13).
+    fn unknown(&mut self, machines: &[(&'a Machine, Option<&'a Instance>)], frozen: bool) {
+        let before: HashMap<&MachineId, &Orphan> =
+            self.known.orphans.iter().map(|orphan| (&orphan.machine, *orphan)).collect();
+        let mut kept = HashSet::new();
+        let mut numbers = Numbers::new(&self.known.instances);
+        // The older first: where two carry one record's tag, that one is taken in.
+        let mut machines: Vec<_> = machines.iter().collect();
+        machines.sort_by_key(|(machine, _)| rank(machine));
+        let mut taken = HashSet::new();
+        for (machine, record) in machines {
+            let known = before.get(&machine.id).copied();
+            if machine.state == MachineState::Gone || record.is_some_and(|of| self.fades(of)) {
+                continue;
+            }
+            let new = record.is_none().then(|| self.adopt(machine, known, &mut numbers)).flatten();
+            if let Some(new) = new.filter(|new| taken.insert(new.id.clone())) {
+                self.found.adopted.push(new);
+                continue;
+            }
+            kept.insert(&machine.id);
+            self.report(machine, *record, known);
+        }
+        self.forget(&kept, frozen);
+    }
+
+    /// Whether a machine that ended a moment ago may still be shown by a listing that lags.
+    fn fades(&self, record: &Instance) -> bool {
+        let (State::Terminated { at, .. } | State::Failed { at, .. }) = &record.state else {
+            return false;
+        };
+        let lag = self.abilities.list_lag.saturating_add(ABSENT_FOR);
+        at.saturating_add(lag).is_ok_and(|until| self.listing.began_at < until)
+    }
+
+    /// The record of a machine that has none, if it is to have one.
+    fn adopt(
+        &self,
+        machine: &Machine,
+        known: Option<&Orphan>,
+        numbers: &mut Numbers,
+    ) -> Option<Instance> {
+        let wanted = known.is_none_or(|orphan| orphan.reap.is_none());
+        let lives = matches!(machine.state, MachineState::Starting | MachineState::Running);
+        if !self.listing.first || !wanted || !lives {
+            return None;
+        }
+        // Without its token and its pool it cannot be told from one that was bought by mistake.
+        let (pool, token) = (machine.tags.pool?, machine.tags.token?);
+        let id = machine.tags.instance.clone()?;
+        let facts = (self.known.pool)(pool).filter(|facts| !facts.deleting)?;
+        let order = Order {
+            provider: self.listing.provider.to_owned(),
+            region: machine.region.clone(),
+            zone: machine.zone.clone(),
+            machine_type: machine.machine_type.clone(),
+            spot: machine.spot,
+            image: String::new(),
+            price_per_hour: self.price(machine),
+        };
+        Some(Instance {
+            id,
+            tenant: facts.tenant,
+            pool,
+            pool_name: facts.pool_name,
+            number: numbers.free(pool),
+            token,
+            order,
+            ordered_at: self.now,
+            why: format!("adopted: {} carries our tags and had no record", machine.id),
+            replaces: None,
+            tried: Vec::new(),
+            sight: Sight::default(),
+            state: State::AwaitingNode { machine: machine.id.clone(), since: self.now },
+        })
+    }
+
+    /// Writes an orphan down, with what it costs.
+    fn report(&mut self, machine: &Machine, of: Option<&Instance>, known: Option<&Orphan>) {
+        let price = self.price(machine);
+        let orphan = Orphan {
+            provider: self.listing.provider.to_owned(),
+            machine: machine.id.clone(),
+            name: machine.name.clone(),
+            tags: machine.tags.clone(),
+            region: machine.region.clone(),
+            zone: machine.zone.clone(),
+            machine_type: machine.machine_type.clone(),
+            // A price list that is away for a while does not make a machine free.
+            price_per_hour: price.or_else(|| known.and_then(|known| known.price_per_hour)),
+            first_seen: known.map_or(self.now, |known| known.first_seen),
+            missing_since: None,
+            reap: known.and_then(|known| known.reap.clone()),
+        };
+        if known == Some(&orphan) {
+            return;
+        }
+        if known.is_none() {
+            let (provider, id) = (self.listing.provider, &machine.id);
+            let whose = of.map_or_else(
+                || "carries our tags and has no record".to_owned(),
+                |record| match record.state.is_over() {
+                    true => format!("is there although {} is over", record.id),
+                    false => format!("is a second machine of {}", record.id),
+                },
+            );
+            let cost = orphan.price_per_hour.map_or_else(
+                || "nobody knows what it costs".to_owned(),
+                |price| format!("it costs ${price:.2} per hour"),
+            );
+            self.alarm(format!("{provider}: {id} ({}) {whose}; {cost}", machine.machine_type));
+        }
+        self.found.orphans.push(orphan);
+    }
+
+    /// Forgets orphans that two listings did not show, and those that have a record now.
+    fn forget(&mut self, kept: &HashSet<&MachineId>, frozen: bool) {
+        let shown: HashSet<&MachineId> =
+            self.listing.machines.iter().map(|machine| &machine.id).collect();
+        for orphan in &self.known.orphans {
+            if kept.contains(&orphan.machine) {
+                continue;
+            }
+            // Shown, and no orphan: it is gone in so many words, or belongs to a record or to strangers.
+            if shown.contains(&orphan.machine) {
+                self.found.forgotten.push((*orphan).clone());
+                continue;
+            }
+            let missing_since = orphan.missing_since.unwrap_or(self.listing.began_at);
+            let long = missing_since.saturating_add(ABSENT_FOR);
+            if frozen {
+                continue;
+            } else if long.is_ok_and(|long| long <= self.listing.began_at) {
+                self.found.forgotten.push((*orphan).clone());
+            } else if orphan.missing_since.is_none() {
+                let missing_since = Some(missing_since);
+                self.found.orphans.push(Orphan { missing_since, ..(*orphan).clone() });
+            }
+        }
+    }
+
+    /// What a machine costs, if somebody knows a number that can be one.
+    fn price(&self, machine: &Machine) -> Option<f64> {
+        (self.known.price)(machine).filter(|price| price.is_finite() && 0.0 <= *price)
+    }
+}
+
+/// Which of two machines for one record is kept: one that lives, then the older one.
+fn rank(machine: &Machine) -> (bool, bool, Option<Timestamp>, &MachineId) {
+    let gone = machine.state == MachineState::Gone;
+    (gone, machine.created_at.is_none(), machine.created_at, &machine.id)
+}
+
+/// Records by everything a machine can carry.
+struct Keys<'a> {
+    machines: HashMap<&'a MachineId, usize>,
+    tokens: HashMap<Uuid, usize>,
+    ids: HashMap<&'a str, usize>,
+}
+
+impl<'a> Keys<'a> {
+    fn new(records: &[&'a Instance]) -> Self {
+        let len = records.len();
+        let mut keys = Self {
+            machines: HashMap::with_capacity(len),
+            tokens: HashMap::with_capacity(len),
+            ids: HashMap::with_capacity(len),
+        };
+        for (index, record) in records.iter().enumerate() {
+            if let Some(machine) = record.machine() {
+                // A provider may use an id again (a host that is there for ever): it belongs to whom it
+                // serves now.
+                let living = !record.state.is_over();
+                let slot = keys.machines.entry(machine).or_insert(index);
+                if living {
+                    *slot = index;
+                }
+            }
+            keys.tokens.insert(record.token, index);
+            keys.ids.insert(record.id.as_str(), index);
+        }
+        keys
+    }
+
+    fn of(&self, machine: &Machine) -> Option<usize> {
+        let by_token = || machine.tags.token.and_then(|token| self.tokens.get(&token));
+        let tag = machine.tags.instance.as_ref();
+        let by_tag = || tag.and_then(|id| self.ids.get(id.as_str()));
+        let by_name = || self.ids.get(machine.name.as_str());
+        let by_id = self.machines.get(&machine.id);
+        by_id.or_else(by_token).or_else(by_tag).or_else(by_name).copied()
+    }
+}
+
+/// Numbers of nodes that are free, by pool.
+struct Numbers {
+    used: HashMap<ResourceId, BTreeSet<u32>>,
+    /// Where to go on looking: below, all are used.
+    from: HashMap<ResourceId, u32>,
+}
+
+impl Numbers {
+    fn new(records: &[&Instance]) -> Self {
+        let mut used: HashMap<_, BTreeSet<_>> = HashMap::new();
+        for record in records.iter().filter(|record| !record.state.is_over()) {
+            used.entry(record.pool).or_default().insert(record.number);
+        }
+        Self { used, from: HashMap::new() }
+    }
+
+    /// The lowest free number of a pool, which is then taken.
+    fn free(&mut self, pool: ResourceId) -> u32 {
+        let from = self.from.entry(pool).or_insert(1);
+        let used = self.used.get(&pool);
+        while used.is_some_and(|used| used.contains(from)) {
+            *from = from.saturating_add(1);
+        }
+        let free = *from;
+        *from = from.saturating_add(1);
+        free
+    }
+}
