@@ -1,4 +1,23 @@
 //! A node pool as a fleet of machines: what was asked for, what is missing, and what to do next.
+//!
+//! Level-triggered: `plan` looks at what is, each time anew, and says what to do. What it needs to remember
+//! between two looks is in the pool's book and in the records of its machines, never in the planner.
+//!
+//! What a newcomer gets wrong: a sick node counts until its replacement is ready. A pool that heals has more
+//! machines than nodes for a while, and never fewer than it had.
+
+mod book;
+mod choice;
+mod cure;
+mod outcome;
+mod plan;
+mod spec;
+
+pub use book::{bought, failed, registered, stale};
+pub use choice::Place;
+pub use outcome::Outcome;
+pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
+pub use spec::{Capacity, PoolSpec, ProviderChoice, Remedy, Strategy, Unavailable};
 
 use crate::id::ResourceId;
 use crate::machine::Trouble;
@@ -77,3 +96,7 @@ pub struct Backoff {
     /// Which of the pool's nodes it was, from 1; 0 if none in particular.
     pub number: u32,
 }
+
+/// Who holds a node that is drained because the pool wants it gone: a person's hold is never touched, and
+/// this one never undone by whoever puts recovered nodes back into service.
+pub const BY: &str = "argosy/machines";

@@ -1,0 +1,1 @@
+//! What can be tried with a sick node before another takes its place.

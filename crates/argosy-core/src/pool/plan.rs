@@ -1,0 +1,177 @@
+//! What is missing from a pool, who has to go, and what to do about those who are sick.
+
+use super::outcome::Outcome;
+use super::{PoolBook, PoolSpec};
+use crate::instance::{Instance, InstanceId, Reason};
+use crate::inventory::{Frozen, Paused};
+use crate::machine::{Abilities, Notice, Offer, Order};
+use crate::node::{Node, NodeId};
+use crate::resource::Resource;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+
+/// A pool as it is: all that a plan is made from.
+#[derive(Clone)]
+pub struct Picture<'a> {
+    /// The node pool.
+    pub resource: &'a Resource,
+    /// Its spec, read.
+    pub spec: &'a PoolSpec,
+    /// Its name, as nodes carry it.
+    pub pool_name: &'a str,
+    /// Every record of a machine that was bought for it, those that are over too.
+    pub members: Vec<Member<'a>>,
+    /// What is remembered of it.
+    pub book: &'a PoolBook,
+    /// The providers there are, by name.
+    pub providers: &'a BTreeMap<String, ProviderFacts<'a>>,
+    /// Whether a GPU of this serial number (or UUID) is known to be bad.
+    pub bad_hardware: &'a dyn Fn(&str) -> bool,
+    /// Why nothing is done by ourselves now: a pause, an open breaker.
+    pub stopped: Option<&'a str>,
+    /// Whether the adapters that come before have done their part for this generation.
+    pub its_turn: bool,
+    /// How long a node must be lost before it is acted on.
+    pub act_after: SignedDuration,
+}
+
+/// One machine of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// Its record.
+    pub instance: &'a Instance,
+    /// Its node, if one registered.
+    pub node: Option<&'a Node>,
+    /// Whether the node was heard since we began to listen: what its document says of its health may be from
+    /// before an outage of ours otherwise.
+    pub heard: bool,
+    /// How much of its GPUs is used, from 0 to 1; `None` if nobody knows.
+    pub utilization: Option<f32>,
+    /// How long it has been unreachable by our monotonic clock, if it is and nothing excuses it.
+    pub lost_for: Option<SignedDuration>,
+    /// What its provider intends to do with it.
+    pub notice: Option<&'a Notice>,
+    /// Whether a command to cordon, drain, release or test it is on its way.
+    pub commanded: bool,
+}
+
+/// What is known of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct ProviderFacts<'a> {
+    /// What kind it is: `aws`, `gcp`, `lambda`. Its name is whatever the configuration calls it.
+    pub kind: &'a str,
+    /// Its name as people write it: `GCP`.
+    pub display: &'a str,
+    /// What it can do.
+    pub abilities: Abilities,
+    /// What it sells; empty if it does not say.
+    pub offers: &'a [Offer],
+    /// Why nothing is bought there now.
+    pub paused: Option<&'a Paused>,
+    /// Why its listings cannot be believed now.
+    pub frozen: Option<&'a Frozen>,
+    /// Whether its listing was compared with our records since we began to lead.
+    pub compared: bool,
+    /// Where to buy if nobody says.
+    pub default_region: &'a str,
+}
+
+/// What to do now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What to buy.
+    pub buy: Vec<Buy>,
+    /// What else to do, in order.
+    pub steps: Vec<Step>,
+    /// The book as it should be kept, together with the records of what is bought; `None`: as it is.
+    pub book: Option<PoolBook>,
+    /// What the adapter reports.
+    pub outcome: Outcome,
+    /// When to look again although nothing changed.
+    pub next: Option<Timestamp>,
+}
+
+/// One machine to buy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buy {
+    /// Which of the pool's nodes it is to be, from 1.
+    pub number: u32,
+    /// What exactly.
+    pub order: Order,
+    /// Whose place it is to take.
+    pub replaces: Option<InstanceId>,
+    /// Why.
+    pub why: String,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Return the machine: `Instance::leaving`, then the gate.
+    Leave {
+        /// Which.
+        instance: InstanceId,
+        /// Why.
+        reason: Reason,
+    },
+    /// No new work for it, by `BY` and not automatic: it is the pool's to undo.
+    Cordon {
+        /// Which node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+    },
+    /// And what runs on it is to end.
+    Drain {
+        /// Which node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+        /// Whether it is for its health: then the hold is automatic, and whoever puts recovered nodes back may
+        /// undo it. Otherwise it is by `BY`, and not automatic.
+        automatic: bool,
+        /// How long it may take.
+        drain_for: SignedDuration,
+    },
+    /// Put it back into service: it is wanted after all.
+    Uncordon {
+        /// Which node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+    },
+    /// Test its GPUs: `Instance::tried`, then RUN_DIAGNOSTIC.
+    Diagnose {
+        /// Which.
+        instance: InstanceId,
+        /// Its node.
+        node: NodeId,
+        /// For what.
+        because: String,
+    },
+    /// Boot it again: `Instance::tried`, then `Provider::reboot`.
+    Reboot {
+        /// Which.
+        instance: InstanceId,
+        /// Its node.
+        node: NodeId,
+        /// For what.
+        because: String,
+    },
+    /// Remember that these GPUs are bad, wherever they turn up again.
+    Condemn {
+        /// Their serial numbers.
+        serials: Vec<String>,
+        /// Why.
+        because: String,
+        /// Where they were.
+        node: NodeId,
+    },
+}
+
+/// Makes the plan. Takes time in proportion to the pool.
+pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
+    let _ = now;
+    let _ = picture;
+    Plan { buy: Vec::new(), steps: Vec::new(), book: None, outcome: Outcome::Waiting, next: None }
+}
