@@ -6,6 +6,7 @@ use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::command::Commands;
 use crate::ids::Ids;
+use crate::instance::Instances;
 use crate::loops::run::Hands;
 use crate::loops::{self, Beats};
 use crate::node::Nodes;
@@ -71,6 +72,8 @@ pub struct Control {
     pub nodes: Nodes,
     /// Commands to nodes.
     pub commands: Commands,
+    /// Machines that we buy and return.
+    pub instances: Instances,
     /// Health policies.
     pub policies: Policies,
     /// The brakes on what we do by ourselves.
@@ -125,6 +128,7 @@ impl Control {
         let adapters = Adapters { resources: resources.clone() };
         let Outside { clouds, notifier, schedulers } = outside;
         let clouds = Arc::new(clouds);
+        let instances = Instances::new(office.clone(), clouds.clone());
         let hands = {
             let adapters = adapters.clone();
             move |fence| Hands {
@@ -165,6 +169,7 @@ impl Control {
             audit,
             nodes,
             commands,
+            instances,
             policies,
             safety,
             stats,

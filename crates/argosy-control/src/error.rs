@@ -94,6 +94,20 @@ pub enum Error {
     /// There is no such policy.
     #[error("policy not found: {0}")]
     PolicyNotFound(String),
+    /// There is no such instance.
+    #[error("instance not found: {0}")]
+    InstanceNotFound(String),
+    /// No machine is known there that nobody has a record of.
+    #[error("no machine without a record is known as {machine} at the provider '{provider}'")]
+    OrphanNotFound {
+        /// The provider in the request.
+        provider: String,
+        /// The machine in the request.
+        machine: String,
+    },
+    /// No provider of this name is configured.
+    #[error("provider not found: {0}")]
+    ProviderNotFound(String),
     /// Find out which of the two machines is the real one.
     #[error("{0}")]
     IdentityConflict(String),

@@ -31,6 +31,11 @@ impl Ids {
         CommandId::new(self.uuid(now))
     }
 
+    /// A token that is never used twice.
+    pub fn token(&self, now: Timestamp) -> Uuid {
+        self.uuid(now)
+    }
+
     /// An id for a request.
     pub fn request(&self, now: Timestamp) -> String {
         self.uuid(now).to_string()

@@ -13,6 +13,7 @@ use argosy_core::adapter::AdapterSpec;
 use argosy_core::audit::{AuditRecord, Audited};
 use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
+use argosy_core::instance::Instance;
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger;
 use argosy_core::node::{Node, NodeId};
@@ -313,6 +314,20 @@ impl Office {
                 known && caller.tenant == of.tenant
             }
         }
+    }
+}
+
+impl Office {
+    /// May the caller know about an instance? It is as private as its node pool, which may be gone.
+    pub(crate) fn shows_instance(&self, view: &View, caller: &Caller, of: &Instance) -> bool {
+        let pool = view.resource(of.pool).map(|pool| &*pool.value);
+        let belongs = match (pool, view.tombstone(of.pool)) {
+            (Some(pool), _) => pool.into(),
+            (None, Some(gone)) => (&*gone.value).into(),
+            // A pool nobody remembers: its team is not known, and the office knows what follows.
+            (None, None) => Belongs { tenant: &of.tenant, team: None, owner: Some(of.pool) },
+        };
+        caller.tenant == of.tenant && self.shows(view, caller, belongs)
     }
 }
 

@@ -681,7 +681,7 @@ pub(crate) fn key_id(caller: &Caller, key: &str) -> String {
     format!("{}/{}/{tenant}/{subject}/{key}", tenant.len(), subject.len())
 }
 
-fn forbidden(kind: Kind) -> Error {
+pub(crate) fn forbidden(kind: Kind) -> Error {
     let what = kind.as_str().to_ascii_lowercase();
     Error::Forbidden(format!("User does not have permission to access this {what}"))
 }

@@ -179,7 +179,8 @@ fn visible(caller: &Caller, scope: &Scope) -> bool {
     }
 }
 
-fn given(reason: &str) -> Result<&str, Error> {
+/// The reason of a request that needs one.
+pub(crate) fn given(reason: &str) -> Result<&str, Error> {
     let complain = |constraint, message: String| {
         Err(Error::Invalid(vec![FieldError::new("reason", constraint, message)]))
     };

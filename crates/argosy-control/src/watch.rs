@@ -1,10 +1,11 @@
 //! Following a list or one item: every later change, or a clear "list again".
 //!
-//! One implementation for resources, nodes and commands; what differs is in the files below. What a
+//! One implementation for resources, nodes, commands and instances; what differs is in the files below. What a
 //! newcomer gets wrong: a watch holds no list. It begins by reading what is there piece by piece, and
 //! leaves out what changed since it began, because the changes tell of that.
 
 mod command;
+mod instance;
 mod node;
 mod resource;
 
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 pub use self::command::WatchCommands;
+pub use self::instance::WatchInstances;
 pub use self::node::WatchNodes;
 pub(crate) use self::resource::Scope;
 pub use self::resource::WatchList;

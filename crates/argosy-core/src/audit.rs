@@ -3,8 +3,11 @@
 use crate::access::Caller;
 use crate::breaker::{Breaker, Pause};
 use crate::command::Command;
+use crate::instance::Instance;
+use crate::inventory::{Installation, Orphan, ProviderBook};
 use crate::node::Node;
 use crate::policy::Policy;
+use crate::pool::PoolBook;
 use crate::resource::Resource;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -100,6 +103,52 @@ impl Audited for Breaker {
     fn identity(&self) -> Identity<'_> {
         let name = self.scope.to_string();
         Identity { tenant: "", kind: "Breaker", id: name.clone(), name }
+    }
+}
+
+impl Audited for Instance {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.id.to_string(), self.id.to_string());
+        Identity { tenant: &self.tenant, kind: "Instance", id, name }
+    }
+}
+
+/// What is remembered of a pool, with whose it is: the book itself does not say.
+#[derive(Serialize)]
+pub struct OwnedBook<'a> {
+    /// Whose.
+    #[serde(skip)]
+    pub tenant: &'a str,
+    /// What.
+    #[serde(flatten)]
+    pub book: &'a PoolBook,
+}
+
+impl Audited for OwnedBook<'_> {
+    fn identity(&self) -> Identity<'_> {
+        let id = self.book.pool.to_string();
+        Identity { tenant: self.tenant, kind: "PoolBook", name: id.clone(), id }
+    }
+}
+
+impl Audited for ProviderBook {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.name.clone(), self.name.clone());
+        Identity { tenant: "", kind: "Provider", id, name }
+    }
+}
+
+impl Audited for Orphan {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (format!("{}/{}", self.provider, self.machine), self.name.clone());
+        Identity { tenant: "", kind: "Orphan", id, name }
+    }
+}
+
+impl Audited for Installation {
+    fn identity(&self) -> Identity<'_> {
+        let id = self.id.to_string();
+        Identity { tenant: "", kind: "Installation", name: id.clone(), id }
     }
 }
 

@@ -9,6 +9,7 @@
 mod next;
 
 mod step;
+mod told;
 
 pub use next::{Limits, Next, next};
 pub use step::{ABSENT_FOR, ListingFacts, SETTLE};

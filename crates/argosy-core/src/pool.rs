@@ -19,11 +19,15 @@ pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
 pub use spec::{Capacity, PoolSpec, ProviderChoice, Remedy, Strategy, Unavailable};
 
+mod name;
+
 use crate::id::ResourceId;
 use crate::machine::Trouble;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+pub use self::name::pool_name;
 
 /// What is remembered of a pool beside its wish: how large it is to be now, and where buying does not work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 //! The search language: text to a tree, and whether something matches it: a resource, a node, a
-//! finding. They differ in their fields and in nothing else.
+//! finding, an instance. They differ in their fields and in nothing else.
 //!
 //! The user's text is parsed alone and becomes a tree; scope (kind, owner, tenant) and the other
 //! filters are further trees, joined by `and`. No text is ever pasted into other text.
@@ -25,6 +25,7 @@
 
 mod field;
 mod finding;
+mod instance;
 mod lex;
 mod like;
 mod node;

@@ -138,6 +138,9 @@ impl From<Error> for Fault {
             }
             Error::CommandNotFound(id) => missing(&error::NOT_FOUND, "Command", &id),
             Error::PolicyNotFound(name) => missing(&error::NOT_FOUND, "Policy", &name),
+            Error::InstanceNotFound(id) => missing(&error::NOT_FOUND, "Instance", &id),
+            Error::OrphanNotFound { .. } => Fault::new(&error::NOT_FOUND, sentence),
+            Error::ProviderNotFound(_) => Fault::new(&error::NOT_FOUND, sentence),
             Error::IdentityConflict(_) => Fault::new(&error::IDENTITY_CONFLICT, sentence),
             Error::Precondition(_) => Fault::new(&error::BAD_STATE, sentence),
             Error::TooMany(_) => Fault::new(&error::TOO_MANY, sentence),

@@ -4,10 +4,13 @@ use crate::engine::{Error, Key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::instance::Instance;
+use argosy_core::inventory::{Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::name::Name;
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
+use argosy_core::pool::PoolBook;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use argosy_core::upgrade::{VERSION, upgrade};
 use jiff::Timestamp;
@@ -161,6 +164,52 @@ impl Entity for Heard {
     }
 }
 
+impl Entity for Instance {
+    const KIND: &'static str = "instance";
+
+    fn key_id(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+impl Entity for PoolBook {
+    const KIND: &'static str = "pool-book";
+
+    fn key_id(&self) -> String {
+        self.pool.to_string()
+    }
+}
+
+impl Entity for ProviderBook {
+    const KIND: &'static str = "provider-book";
+
+    fn key_id(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Entity for Orphan {
+    const KIND: &'static str = "orphan";
+
+    fn key_id(&self) -> String {
+        orphan_key(&self.provider, self.machine.as_str())
+    }
+}
+
+/// The id of an orphan. The name of a provider has no slash; what it calls a machine may.
+pub fn orphan_key(provider: &str, machine: &str) -> String {
+    format!("{provider}/{machine}")
+}
+
+impl Entity for Installation {
+    const KIND: &'static str = "installation";
+
+    fn key_id(&self) -> String {
+        // A store belongs to one control plane, so there is one.
+        "self".to_owned()
+    }
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -175,6 +224,11 @@ pub(crate) enum Decoded {
     Pause(Arc<Pause>),
     Outlook(Arc<Outlook>),
     Heard(Arc<Heard>),
+    Instance(Arc<Instance>),
+    PoolBook(Arc<PoolBook>),
+    ProviderBook(Arc<ProviderBook>),
+    Orphan(Arc<Orphan>),
+    Installation(Arc<Installation>),
     /// Removed.
     Gone,
 }
@@ -216,7 +270,12 @@ keep!(
     Breaker,
     Pause,
     Outlook,
-    Heard
+    Heard,
+    Instance,
+    PoolBook,
+    ProviderBook,
+    Orphan,
+    Installation
 );
 
 #[derive(Serialize)]

@@ -9,8 +9,11 @@ use crate::failpoint;
 use crate::view::{DocumentChange, Event, ResourceChange, Stored, View};
 use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
+use argosy_core::instance::Instance;
+use argosy_core::inventory::{Orphan, ProviderBook};
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
+use argosy_core::pool::PoolBook;
 use argosy_core::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -450,7 +453,8 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             | Decoded::Breaker(_)
             | Decoded::Pause(_)
             | Decoded::Outlook(_)
-            | Decoded::Heard(_) => {}
+            | Decoded::Heard(_)
+            | Decoded::Installation(_) => {}
             Decoded::Resource(value) => event.resources.push(ResourceChange {
                 id: value.id,
                 before: None,
@@ -460,6 +464,10 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             Decoded::Node(value) => event.nodes.push(known(id, value, revision)),
             Decoded::Command(value) => event.commands.push(known(id, value, revision)),
             Decoded::Policy(value) => event.policies.push(known(id, value, revision)),
+            Decoded::Instance(value) => event.instances.push(known(id, value, revision)),
+            Decoded::PoolBook(value) => event.pool_books.push(value.pool),
+            Decoded::ProviderBook(value) => event.providers.push(value.name.clone()),
+            Decoded::Orphan(value) => event.providers.push(value.provider.clone()),
             Decoded::Gone => {
                 match kind.as_str() {
                     Resource::KIND => event.resources.extend(ResourceId::parse(id).map(|id| {
@@ -468,6 +476,12 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
                     Node::KIND => event.nodes.push(gone(id)),
                     Command::KIND => event.commands.push(gone(id)),
                     Policy::KIND => event.policies.push(gone(id)),
+                    Instance::KIND => event.instances.push(gone(id)),
+                    PoolBook::KIND => event.pool_books.extend(ResourceId::parse(id)),
+                    ProviderBook::KIND => event.providers.push(id.clone()),
+                    Orphan::KIND => {
+                        event.providers.extend(id.split_once('/').map(|(name, _)| name.to_owned()));
+                    }
                     _ => {}
                 }
             }

@@ -4,17 +4,22 @@
 //! process, never after one of our own: `Store::commit` returns when the view has seen it.
 
 mod hardware;
+mod instance;
 
 use crate::engine::{Key, Revision};
-use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, pause_key};
+use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, orphan_key, pause_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::instance::Instance;
+use argosy_core::inventory::{Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::Policy;
+use argosy_core::pool::PoolBook;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use hardware::Hardware;
+use instance::Instances;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -48,12 +53,26 @@ pub struct Event {
     pub commands: Vec<DocumentChange<Command>>,
     /// The policies it changed.
     pub policies: Vec<DocumentChange<Policy>>,
+    /// The instances it changed.
+    pub instances: Vec<DocumentChange<Instance>>,
+    /// The pools whose books it changed: buying was paused or goes on, a size was decided on.
+    pub pool_books: Vec<ResourceId>,
+    /// The providers whose books or orphans it changed.
+    pub providers: Vec<String>,
 }
 
 impl Event {
     pub(crate) fn new(revision: Revision) -> Event {
-        let (resources, nodes) = (Vec::new(), Vec::new());
-        Event { revision, resources, nodes, commands: Vec::new(), policies: Vec::new() }
+        Event {
+            revision,
+            resources: Vec::new(),
+            nodes: Vec::new(),
+            commands: Vec::new(),
+            policies: Vec::new(),
+            instances: Vec::new(),
+            pool_books: Vec::new(),
+            providers: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, change: Changed) {
@@ -62,6 +81,9 @@ impl Event {
             Changed::Node(change) => self.nodes.push(change),
             Changed::Command(change) => self.commands.push(change),
             Changed::Policy(change) => self.policies.push(change),
+            Changed::Instance(change) => self.instances.push(change),
+            Changed::PoolBook(pool) => self.pool_books.push(pool),
+            Changed::Provider(name) => self.providers.push(name),
         }
     }
 
@@ -90,6 +112,9 @@ pub(crate) enum Changed {
     Node(DocumentChange<Node>),
     Command(DocumentChange<Command>),
     Policy(DocumentChange<Policy>),
+    Instance(DocumentChange<Instance>),
+    PoolBook(ResourceId),
+    Provider(String),
 }
 
 /// One resource's part in an event.
@@ -129,6 +154,12 @@ pub struct View {
     pauses: BTreeMap<String, Stored<Pause>>,
     outlook: Option<Stored<Outlook>>,
     heard: BTreeMap<String, Stored<Heard>>,
+    instances: Instances,
+    pool_books: HashMap<ResourceId, Stored<PoolBook>>,
+    provider_books: BTreeMap<String, Stored<ProviderBook>>,
+    // In order, for lists.
+    orphans: BTreeMap<String, Stored<Orphan>>,
+    installation: Option<Stored<Installation>>,
 }
 
 impl View {
@@ -214,6 +245,66 @@ impl View {
     /// Whom processes heard that do not listen for the whole fleet.
     pub fn heard(&self) -> impl ExactSizeIterator<Item = &Stored<Heard>> {
         self.heard.values()
+    }
+
+    /// One instance.
+    pub fn instance(&self, id: &str) -> Option<&Stored<Instance>> {
+        self.instances.get(id)
+    }
+
+    /// All instances, by id.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = &Stored<Instance>> {
+        self.instances.all()
+    }
+
+    /// The instances after an id, by id.
+    pub fn instances_after(&self, id: Option<&str>) -> impl Iterator<Item = &Stored<Instance>> {
+        self.instances.after(id)
+    }
+
+    /// The instances of a node pool, by id; those that are over as well.
+    pub fn instances_of(&self, pool: ResourceId) -> impl Iterator<Item = &Stored<Instance>> {
+        self.instances.of_pool(pool)
+    }
+
+    /// The instances whose machine a provider calls so: one, unless two providers use the same words.
+    pub fn instances_by_machine(&self, machine: &str) -> impl Iterator<Item = &Stored<Instance>> {
+        self.instances.by_machine(machine)
+    }
+
+    /// What is remembered of a node pool.
+    pub fn pool_book(&self, pool: ResourceId) -> Option<&Stored<PoolBook>> {
+        self.pool_books.get(&pool)
+    }
+
+    /// What is remembered of every node pool.
+    pub fn pool_books(&self) -> impl ExactSizeIterator<Item = &Stored<PoolBook>> {
+        self.pool_books.values()
+    }
+
+    /// What is remembered of a provider.
+    pub fn provider_book(&self, name: &str) -> Option<&Stored<ProviderBook>> {
+        self.provider_books.get(name)
+    }
+
+    /// What is remembered of every provider, by name.
+    pub fn provider_books(&self) -> impl ExactSizeIterator<Item = &Stored<ProviderBook>> {
+        self.provider_books.values()
+    }
+
+    /// One machine that nobody knows.
+    pub fn orphan(&self, provider: &str, machine: &str) -> Option<&Stored<Orphan>> {
+        self.orphans.get(&orphan_key(provider, machine))
+    }
+
+    /// The machines that nobody knows, by provider and machine.
+    pub fn orphans(&self) -> impl ExactSizeIterator<Item = &Stored<Orphan>> {
+        self.orphans.values()
+    }
+
+    /// Which control plane this is; `None` until the first one to lead has said so.
+    pub fn installation(&self) -> Option<&Stored<Installation>> {
+        self.installation.as_ref()
     }
 
     /// The last commit this view has seen.
@@ -360,6 +451,32 @@ impl View {
                 let before = self.policies.insert(id(), after.clone());
                 Some(Changed::Policy(DocumentChange { id: id(), before, after: Some(after) }))
             }
+            Decoded::Instance(value) => {
+                if self.instance(value.id.as_str()).is_some_and(|known| revision < known.revision) {
+                    return None;
+                }
+                let after = Stored { value, revision };
+                let before = self.instances.set(after.clone());
+                Some(Changed::Instance(DocumentChange { id: id(), before, after: Some(after) }))
+            }
+            Decoded::PoolBook(value) => {
+                let pool = value.pool;
+                self.pool_books.insert(pool, Stored { value, revision });
+                Some(Changed::PoolBook(pool))
+            }
+            Decoded::ProviderBook(value) => {
+                self.provider_books.insert(id(), Stored { value, revision });
+                Some(Changed::Provider(id()))
+            }
+            Decoded::Orphan(value) => {
+                let provider = value.provider.clone();
+                self.orphans.insert(id(), Stored { value, revision });
+                Some(Changed::Provider(provider))
+            }
+            Decoded::Installation(value) => {
+                self.installation = Some(Stored { value, revision });
+                None
+            }
             Decoded::Breaker(value) => {
                 self.breakers.insert(id(), Stored { value, revision });
                 None
@@ -408,6 +525,24 @@ impl View {
                 let before = Some(self.policies.remove(&key.id)?);
                 return Some(Changed::Policy(DocumentChange { id: id(), before, after: None }));
             }
+            Instance::KIND => {
+                let before = Some(self.instances.unset(&key.id)?);
+                return Some(Changed::Instance(DocumentChange { id: id(), before, after: None }));
+            }
+            PoolBook::KIND => {
+                let pool = ResourceId::parse(&key.id)?;
+                self.pool_books.remove(&pool)?;
+                return Some(Changed::PoolBook(pool));
+            }
+            ProviderBook::KIND => {
+                self.provider_books.remove(&key.id)?;
+                return Some(Changed::Provider(id()));
+            }
+            Orphan::KIND => {
+                let gone = self.orphans.remove(&key.id)?;
+                return Some(Changed::Provider(gone.value.provider.clone()));
+            }
+            Installation::KIND => self.installation = None,
             Breaker::KIND => {
                 self.breakers.remove(&key.id);
             }

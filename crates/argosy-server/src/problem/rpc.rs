@@ -19,7 +19,10 @@ pub(crate) fn status(error: Error) -> ConnectError {
         | Error::Deleted { .. }
         | Error::NodeNotFound(_)
         | Error::CommandNotFound(_)
-        | Error::PolicyNotFound(_) => ErrorCode::NotFound,
+        | Error::PolicyNotFound(_)
+        | Error::InstanceNotFound(_)
+        | Error::OrphanNotFound { .. }
+        | Error::ProviderNotFound(_) => ErrorCode::NotFound,
         Error::Forbidden(_) => ErrorCode::PermissionDenied,
         Error::NameTaken { .. } | Error::IdentityConflict(_) | Error::KeyReused => {
             ErrorCode::AlreadyExists

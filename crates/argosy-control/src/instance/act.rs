@@ -1,0 +1,248 @@
+//! What people do about machines: take them in, send them away, and let go on what was stopped.
+
+use super::{Instances, Shown};
+use crate::office::{Mutation, Office, allow_verb};
+use crate::safety::given;
+use crate::{Error, Stored};
+use argosy_core::access::{Caller, Verb};
+use argosy_core::audit::OwnedBook;
+use argosy_core::id::ResourceId;
+use argosy_core::instance::{Instance, InstanceId, State};
+use argosy_core::inventory::{Orphan, ProviderBook, Reap};
+use argosy_core::machine::Order;
+use argosy_core::nearest::nearest;
+use argosy_core::pool::{PoolBook, pool_name};
+use argosy_core::resource::Resource;
+use argosy_store::Txn;
+use argosy_store::view::View;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tracing::warn;
+
+impl Instances {
+    /// Makes a machine that nobody has a record of one of a pool's. It counts as the pool's from now on, and
+    /// its node is expected to register; if the pool then has too many, it lets one go as it always does.
+    ///
+    /// # Errors
+    /// `OrphanNotFound`; `NotFound` for the pool; `Precondition` if the machine is to be reaped, is another
+    /// control plane's, or the pool is being deleted; `Invalid` without a reason.
+    pub async fn adopt(
+        &self,
+        caller: &Caller,
+        provider: &str,
+        machine: &str,
+        pool: ResourceId,
+        reason: &str,
+    ) -> Result<Shown, Error> {
+        allow_verb(caller, Verb::Write)?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let orphan = self.orphan(view, caller, provider, machine)?;
+            let resource = self.pool(view, caller, Verb::Write, pool)?;
+            let record = self.adopted(view, &orphan.value, &resource.value, caller, reason, now)?;
+            let mut txn = Txn::at(now);
+            // A pool that is deleted meanwhile must not get a machine.
+            txn.check(&*resource.value, resource.revision);
+            let removed = Mutation::remove("adopt", orphan, Some(reason.to_owned()));
+            Office::put(&mut txn, removed, caller, now);
+            let created = Mutation { action: "adopt", ..Mutation::create(record.clone()) };
+            Office::put(&mut txn, created.because(reason), caller, now);
+            Ok((Some(txn), record))
+        };
+        let (revision, value) = self.office.decide(decide).await?;
+        warn!(instance = %value.id, provider, machine, by = caller.subject, reason, "adopted");
+        Ok(Stored { value, revision }.into())
+    }
+
+    /// The record of an orphan that becomes one of a pool's.
+    fn adopted(
+        &self,
+        view: &View,
+        orphan: &Orphan,
+        pool: &Resource,
+        caller: &Caller,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Arc<Instance>, Error> {
+        let Orphan { provider, machine, .. } = orphan;
+        let refuse = |why: String| Err(Error::Precondition(why));
+        let ours = view.installation().map(|installation| installation.value.id);
+        if ours.is_none() || orphan.tags.installation != ours {
+            return refuse(format!("{machine} was not bought by this control plane"));
+        }
+        if orphan.reap.is_some() {
+            return refuse(format!(
+                "{machine} is about to be reaped; it cannot be adopted any more"
+            ));
+        }
+        if pool.deletion.is_some() {
+            return refuse(format!("the node pool {} is being deleted", pool.name));
+        }
+        let cluster = pool.owner.and_then(|owner| view.resource(owner));
+        let Some(cluster) = cluster else {
+            return refuse(format!("the cluster of the node pool {} is gone", pool.name));
+        };
+        let pool_name = pool_name(&cluster.value.name, &pool.name);
+        let free = |id: &InstanceId| view.instance(id.as_str()).is_none();
+        // Its agent registers under the id that it was started with, so that is the best one.
+        let written = orphan.tags.instance.clone();
+        let id = written.or_else(|| InstanceId::parse(&orphan.name).ok()).filter(free);
+        let token = orphan.tags.token.unwrap_or_else(|| self.office.ids.token(now));
+        let id = id.unwrap_or_else(|| InstanceId::mint(&pool_name, self.office.ids.token(now)));
+        Ok(Arc::new(Instance {
+            id,
+            tenant: pool.tenant.clone(),
+            pool: pool.id,
+            pool_name,
+            number: free_number(view, pool.id),
+            token,
+            order: Order {
+                provider: provider.clone(),
+                region: orphan.region.clone(),
+                zone: orphan.zone.clone(),
+                machine_type: orphan.machine_type.clone(),
+                // Nobody knows any more; nothing is decided by it for a machine that exists.
+                spot: false,
+                image: String::new(),
+                price_per_hour: orphan.price_per_hour,
+            },
+            ordered_at: now,
+            why: format!("adopted by {}: {reason}", caller.subject),
+            replaces: None,
+            tried: Vec::new(),
+            state: State::AwaitingNode { machine: machine.clone(), since: now },
+        }))
+    }
+
+    /// Asks for a machine to be returned that nobody has a record of.
+    ///
+    /// # Errors
+    /// `OrphanNotFound`; `Forbidden` without being an admin; `Precondition` if it is another control
+    /// plane's; `Invalid` without a reason.
+    pub async fn reap(
+        &self,
+        caller: &Caller,
+        provider: &str,
+        machine: &str,
+        reason: &str,
+    ) -> Result<Stored<Orphan>, Error> {
+        allow_verb(caller, Verb::Administer)?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let orphan = self.orphan(view, caller, provider, machine)?;
+            let ours = view.installation().map(|installation| installation.value.id);
+            if ours.is_none() || orphan.value.tags.installation != ours {
+                return Err(Error::Precondition(format!(
+                    "{machine} does not carry the tag of this control plane; return it where it was bought"
+                )));
+            }
+            if orphan.value.reap.is_some() {
+                return Ok((None, (orphan.value.clone(), Some(orphan.revision))));
+            }
+            let (by, reason) = (caller.subject.clone(), reason.to_owned());
+            let reap = Some(Reap { by, reason: reason.clone(), at: now });
+            let after = Arc::new(Orphan { reap, ..(*orphan.value).clone() });
+            let mut txn = Txn::at(now);
+            let change = Mutation::update("reap", orphan, after.clone()).because(reason);
+            Office::put(&mut txn, change, caller, now);
+            Ok((Some(txn), (after, None)))
+        };
+        let (revision, (value, known)) = self.office.decide(decide).await?;
+        if known.is_none() {
+            warn!(provider, machine, by = caller.subject, reason, "is to be reaped");
+        }
+        Ok(Stored { value, revision: known.unwrap_or(revision) })
+    }
+
+    /// Has a provider's listings believed again that were not, because they missed too many machines; true
+    /// if they were not believed.
+    ///
+    /// # Errors
+    /// `ProviderNotFound`; `Forbidden` without being an admin; `Invalid` without a reason.
+    pub async fn thaw(&self, caller: &Caller, provider: &str, reason: &str) -> Result<bool, Error> {
+        allow_verb(caller, Verb::Administer)?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let Some(book) = view.provider_book(provider) else {
+                return match self.providers.contains_key(provider) {
+                    true => Ok((None, false)),
+                    false => Err(self.no_provider(provider)),
+                };
+            };
+            if book.value.frozen.is_none() {
+                return Ok((None, false));
+            }
+            let after = ProviderBook { frozen: None, ..(*book.value).clone() };
+            let mut txn = Txn::at(now);
+            let change = Mutation::update("thaw", book, Arc::new(after)).because(reason);
+            Office::put(&mut txn, change, caller, now);
+            Ok((Some(txn), true))
+        };
+        let (_, thawed) = self.office.decide(decide).await?;
+        if thawed {
+            warn!(provider, by = caller.subject, reason, "its listings are believed again");
+        }
+        Ok(thawed)
+    }
+
+    /// Lets buying go on for a pool whose machines did not register; true if it had stopped.
+    ///
+    /// # Errors
+    /// `NotFound`, `Forbidden`; `Invalid` without a reason.
+    pub async fn resume(
+        &self,
+        caller: &Caller,
+        pool: ResourceId,
+        reason: &str,
+    ) -> Result<bool, Error> {
+        allow_verb(caller, Verb::Write)?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let resource = self.pool(view, caller, Verb::Write, pool)?;
+            let book = view.pool_book(pool).filter(|book| book.value.paused.is_some());
+            let Some(book) = book else { return Ok((None, false)) };
+            let after = PoolBook { paused: None, stale_in_a_row: 0, ..(*book.value).clone() };
+            let mut txn = Txn::at(now);
+            let tenant = &resource.value.tenant;
+            let of = |book| OwnedBook { tenant, book };
+            let (old, new) = (of(&book.value), of(&after));
+            let why = Some(reason.to_owned());
+            Office::record(&mut txn, caller, "resume", (Some(&old), Some(&new)), why, now);
+            txn.update(Arc::new(after), book.revision);
+            Ok((Some(txn), true))
+        };
+        let (_, resumed) = self.office.decide(decide).await?;
+        if resumed {
+            warn!(%pool, by = caller.subject, reason, "machines are bought again");
+        }
+        Ok(resumed)
+    }
+
+    fn orphan<'v>(
+        &self,
+        view: &'v View,
+        caller: &Caller,
+        provider: &str,
+        machine: &str,
+    ) -> Result<&'v Stored<Orphan>, Error> {
+        let found = view.orphan(provider, machine);
+        found.filter(|found| self.shows_orphan(view, caller, &found.value)).ok_or_else(|| {
+            let (provider, machine) = (provider.to_owned(), machine.to_owned());
+            Error::OrphanNotFound { provider, machine }
+        })
+    }
+
+    fn no_provider(&self, name: &str) -> Error {
+        let meant = nearest(name, self.providers.keys().map(String::as_str));
+        let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
+        Error::ProviderNotFound(format!("{name}{meant}"))
+    }
+}
+
+/// The lowest number that no living instance of the pool has, from 1.
+fn free_number(view: &View, pool: ResourceId) -> u32 {
+    let living = view.instances_of(pool).filter(|instance| !instance.value.state.is_over());
+    let taken: BTreeSet<u32> = living.map(|instance| instance.value.number).collect();
+    (1..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,137 @@
+//! What people are told about an instance: since when, why, and what it costs.
+
+use super::{Cure, Instance, Reason, State};
+use crate::machine::Trouble;
+use jiff::Timestamp;
+use std::borrow::Cow;
+
+impl Cure {
+    /// The word, as the API says it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cure::Diagnose => "diagnose",
+            Cure::Reboot => "reboot",
+            Cure::Replace => "replace",
+        }
+    }
+}
+
+impl Reason {
+    /// The word, as the API says it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Reason::ScaleDown => "ScaleDown",
+            Reason::PoolDeleted => "PoolDeleted",
+            Reason::Replaced { .. } => "Replaced",
+            Reason::Stale => "RegistrationTimeout",
+            Reason::BadHardware { .. } => "BadHardware",
+            Reason::Reclaimed => "Reclaimed",
+            Reason::Vanished => "Vanished",
+            Reason::NodeTerminated { .. } => "NodeTerminated",
+            Reason::Operator { .. } => "Operator",
+            Reason::Unwanted => "Unwanted",
+        }
+    }
+
+    /// A sentence.
+    pub fn sentence(&self) -> Cow<'static, str> {
+        match self {
+            Reason::ScaleDown => "the pool wants fewer nodes".into(),
+            Reason::PoolDeleted => "the pool was deleted".into(),
+            Reason::Replaced { by: Some(by), because } => {
+                format!("{by} takes its place: {because}").into()
+            }
+            Reason::Replaced { by: None, because } => {
+                format!("another is to take its place: {because}").into()
+            }
+            Reason::Stale => "its node never registered".into(),
+            Reason::BadHardware { serial } => {
+                format!("it has the GPU {serial}, which is known to be bad").into()
+            }
+            Reason::Reclaimed => "its provider takes it back".into(),
+            Reason::Vanished => "its provider no longer has it".into(),
+            Reason::NodeTerminated { by } => format!("{by} terminated its node").into(),
+            Reason::Operator { by, reason } => format!("{by}: {reason}").into(),
+            Reason::Unwanted => "nobody wants it any more".into(),
+        }
+    }
+}
+
+impl Instance {
+    /// Since when it has been in its state.
+    pub const fn since(&self) -> Timestamp {
+        match &self.state {
+            State::Provisioning(_) => self.ordered_at,
+            State::AwaitingNode { since, .. } | State::Running { since, .. } => *since,
+            State::Terminating(leaving) => leaving.since,
+            State::Terminated { at, .. } | State::Failed { at, .. } => *at,
+        }
+    }
+
+    /// One word for why it is as it is; empty if all goes as it should.
+    pub fn reason(&self) -> &str {
+        match &self.state {
+            State::Provisioning(buying) => buying.trouble.as_ref().map_or("", word),
+            State::AwaitingNode { .. } | State::Running { .. } => "",
+            State::Terminating(leaving) => leaving.reason.as_str(),
+            State::Terminated { reason, .. } => reason.as_str(),
+            State::Failed { failure, .. } => &failure.reason,
+        }
+    }
+
+    /// A sentence about its state.
+    pub fn message(&self) -> Cow<'_, str> {
+        match &self.state {
+            State::Provisioning(buying) => match &buying.trouble {
+                Some(trouble) => trouble.to_string().into(),
+                None => "its provider was asked to make it".into(),
+            },
+            State::AwaitingNode { .. } => "its node has not registered yet".into(),
+            State::Running { .. } => "its node has registered".into(),
+            State::Terminating(leaving) => match &leaving.trouble {
+                Some(trouble) => {
+                    format!("{}; its provider says: {trouble}", leaving.reason.sentence()).into()
+                }
+                None => leaving.reason.sentence(),
+            },
+            State::Terminated { reason, .. } => reason.sentence(),
+            State::Failed { failure, .. } => failure.message.as_str().into(),
+        }
+    }
+
+    /// The end of what it wrote on its console, if that was kept.
+    pub fn console(&self) -> Option<&str> {
+        let text = match &self.state {
+            State::Terminating(leaving) => &leaving.console,
+            State::Failed { console, .. } => console,
+            State::Provisioning(_)
+            | State::AwaitingNode { .. }
+            | State::Running { .. }
+            | State::Terminated { .. } => return None,
+        };
+        Some(text.as_str()).filter(|text| !text.is_empty())
+    }
+
+    /// What it costs an hour now, in US dollars: from the order on, because it may exist, until it is gone
+    /// for certain. `None` if it is over, or nobody knows.
+    pub fn cost_per_hour(&self) -> Option<f64> {
+        let price = self.order.price_per_hour.filter(|price| price.is_finite() && 0.0 <= *price);
+        price.filter(|_| !self.state.is_over())
+    }
+}
+
+/// What a provider's answer is called.
+const fn word(trouble: &Trouble) -> &'static str {
+    match trouble {
+        Trouble::Unsure(_) => "AnswerUnknown",
+        Trouble::Throttled { .. } => "Throttled",
+        Trouble::Quota { .. } => "QuotaExceeded",
+        Trouble::Capacity { .. } => "InsufficientCapacity",
+        Trouble::Credentials(_) => "CredentialsRefused",
+        Trouble::Denied { .. } => "PermissionDenied",
+        Trouble::Invalid { .. } => "InvalidRequest",
+        Trouble::NotFound(_) => "NotFound",
+        Trouble::Unreachable(_) => "ProviderUnreachable",
+        Trouble::Unable(_) => "NotSupported",
+    }
+}
