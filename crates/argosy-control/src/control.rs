@@ -5,8 +5,10 @@ use crate::adapter::Adapters;
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::command::Commands;
+use crate::extension::Extensions;
 use crate::ids::Ids;
 use crate::instance::Instances;
+use crate::loops::machines::MachineSettings;
 use crate::loops::run::Hands;
 use crate::loops::{self, Beats};
 use crate::node::Nodes;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub conditions: BTreeMap<Kind, Arc<ConditionRules>>,
     /// What the node plane goes by.
     pub nodes: NodeSettings,
+    /// How machines are bought, watched and returned.
+    pub machines: MachineSettings,
     /// How long a tombstone is kept.
     pub tombstones_kept: SignedDuration,
     /// How long an idempotency key is remembered.
@@ -98,6 +102,8 @@ pub struct Outside {
     pub notifier: Arc<dyn Notifier>,
     /// Workload systems that are told of nodes; none, if nobody wants to know.
     pub schedulers: Vec<Arc<dyn Scheduler>>,
+    /// What is added by whoever embeds us.
+    pub extensions: Extensions,
 }
 
 impl Control {
@@ -126,9 +132,16 @@ impl Control {
         });
         let resources = Resources { office: office.clone() };
         let adapters = Adapters { resources: resources.clone() };
-        let Outside { clouds, notifier, schedulers } = outside;
+        let Outside { clouds, notifier, schedulers, extensions } = outside;
         let clouds = Arc::new(clouds);
         let instances = Instances::new(office.clone(), clouds.clone());
+        let parts = loops::machines::Parts {
+            office: office.clone(),
+            adapters: adapters.clone(),
+            board: PulseBoard::default(),
+            clouds: clouds.clone(),
+            extensions: Arc::new(extensions),
+        };
         let hands = {
             let adapters = adapters.clone();
             move |fence| Hands {
@@ -160,6 +173,8 @@ impl Control {
         let (o, p, l, b) = (office.clone(), board.clone(), lookout.clone(), beats.clone());
         tasks.start("liveness", loops::liveness::run(o, p, l, b, holder.to_owned()));
         tasks.start("remedy", loops::remedy::run(office.clone(), board, lookout, beats.clone()));
+        let parts = loops::machines::Parts { board: nodes.board.clone(), ..parts };
+        tasks.start("machines", loops::machines::run(parts, beats.clone(), holder.to_owned()));
         let commands = Commands::new(nodes.clone());
         let policies = Policies { office: office.clone(), book };
         let safety = Safety { office: office.clone() };

@@ -16,6 +16,8 @@ pub mod notify;
 
 pub mod scheduler;
 
+pub mod extension;
+
 pub mod resource;
 
 pub mod watch;
@@ -49,3 +51,4 @@ mod control;
 pub use argosy_store::{Error as StoreError, Revision, failpoint, view::Stored};
 pub use control::{Control, Outside, Settings};
 pub use error::Error;
+pub use loops::machines::MachineSettings;

@@ -3,6 +3,7 @@
 pub(crate) mod command;
 pub(crate) mod external;
 pub(crate) mod liveness;
+pub(crate) mod machines;
 pub(crate) mod notes;
 pub(crate) mod remedy;
 pub(crate) mod retention;

@@ -182,6 +182,17 @@ impl Office {
         Ok(())
     }
 
+    /// Adds one mutation of the record of a machine to a transaction, with its audit record.
+    pub(crate) fn write_instance(
+        txn: &mut Txn,
+        change: Mutation<'_, Instance>,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        Self::put(txn, change, caller, now);
+        Ok(())
+    }
+
     /// Adds one mutation of a document that has no rules of its own to a transaction, with its audit
     /// record.
     pub(crate) fn put<T: Audited + Stores>(

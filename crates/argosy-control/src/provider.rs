@@ -66,6 +66,11 @@ pub struct Refusal {
 /// A provider of machines.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
+    /// What kind it is: `aws`, `gcp`. Empty if its name in the configuration says so.
+    fn kind(&self) -> &str {
+        ""
+    }
+
     /// What it can do.
     fn abilities(&self) -> Abilities;
 

@@ -72,4 +72,10 @@ pub struct Stats {
     pub notes_lost: Counter,
     /// Actions about nodes that nobody asked for.
     pub remedies: Counter,
+    /// Machines that were ordered.
+    pub machines_ordered: Counter,
+    /// Purchases that came to nothing, or may have.
+    pub machine_failures: Counter,
+    /// Machines that never registered.
+    pub machines_stale: Counter,
 }

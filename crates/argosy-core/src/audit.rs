@@ -4,7 +4,7 @@ use crate::access::Caller;
 use crate::breaker::{Breaker, Pause};
 use crate::command::Command;
 use crate::instance::Instance;
-use crate::inventory::{Installation, Orphan, ProviderBook};
+use crate::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use crate::node::Node;
 use crate::policy::Policy;
 use crate::pool::PoolBook;
@@ -142,6 +142,20 @@ impl Audited for Orphan {
     fn identity(&self) -> Identity<'_> {
         let (id, name) = (format!("{}/{}", self.provider, self.machine), self.name.clone());
         Identity { tenant: "", kind: "Orphan", id, name }
+    }
+}
+
+impl Audited for PoolBook {
+    fn identity(&self) -> Identity<'_> {
+        let id = self.pool.to_string();
+        Identity { tenant: "", kind: "PoolBook", name: id.clone(), id }
+    }
+}
+
+impl Audited for Condemned {
+    fn identity(&self) -> Identity<'_> {
+        let serial = self.serial.clone();
+        Identity { tenant: "", kind: "Condemned", name: serial.clone(), id: serial }
     }
 }
 

@@ -16,7 +16,7 @@ pub use step::{ABSENT_FOR, ListingFacts, SETTLE};
 
 use crate::field::{Constraint, FieldError};
 use crate::id::ResourceId;
-use crate::machine::{MachineId, Order, Trouble};
+use crate::machine::{MachineId, Notice, Order, Trouble};
 use crate::node::NodeId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -142,6 +142,9 @@ pub struct Instance {
     /// How its provider's listings last showed it, where that gives cause to worry.
     #[serde(default, skip_serializing_if = "Sight::is_well")]
     pub sight: Sight,
+    /// What its provider intends to do with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
     /// What it is doing.
     pub state: State,
 }

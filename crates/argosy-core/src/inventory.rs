@@ -6,6 +6,7 @@ mod compare;
 pub use compare::{ALARMS_MAX, Comparison, Known, Listing, PoolFacts, compare};
 
 use crate::machine::{MachineId, Tags, Trouble};
+use crate::node::NodeId;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -57,6 +58,19 @@ pub struct Reap {
     /// Why.
     pub reason: String,
     /// When.
+    pub at: Timestamp,
+}
+
+/// A GPU that is known to be bad, wherever it turns up again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condemned {
+    /// Its serial number, or its UUID where it has none.
+    pub serial: String,
+    /// Why.
+    pub because: String,
+    /// Where it was.
+    pub node: NodeId,
+    /// Since when.
     pub at: Timestamp,
 }
 

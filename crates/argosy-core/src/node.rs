@@ -392,6 +392,17 @@ impl Node {
         Some((node, entry))
     }
 
+    /// The node once its machine is, or will be, gone, and what is written down about it.
+    pub fn ended(&self, by: &str, why: &str, now: Timestamp) -> (Node, Vec<Entry>) {
+        let mut node = self.clone();
+        let (by, reason) = (by.to_owned(), why.to_owned());
+        node.duty = Duty::Terminated(Hold { by, automatic: false, reason, at: now });
+        node.held = None;
+        let (from, to) = (self.status().into(), node.status().into());
+        let what = What::Status { from, to, reason: why.to_owned() };
+        (node, vec![Entry { at: now, node: self.id.clone(), what }])
+    }
+
     /// Keeps count of recoveries and relapses, after a change of health or liveness.
     pub fn turned(&mut self, before: &Node, now: Timestamp) {
         if self.is_bad() && !before.is_bad() {

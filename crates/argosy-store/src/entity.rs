@@ -5,7 +5,7 @@ use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::instance::Instance;
-use argosy_core::inventory::{Installation, Orphan, ProviderBook};
+use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::name::Name;
 use argosy_core::node::Node;
@@ -188,6 +188,14 @@ impl Entity for ProviderBook {
     }
 }
 
+impl Entity for Condemned {
+    const KIND: &'static str = "condemned";
+
+    fn key_id(&self) -> String {
+        self.serial.clone()
+    }
+}
+
 impl Entity for Orphan {
     const KIND: &'static str = "orphan";
 
@@ -228,6 +236,7 @@ pub(crate) enum Decoded {
     PoolBook(Arc<PoolBook>),
     ProviderBook(Arc<ProviderBook>),
     Orphan(Arc<Orphan>),
+    Condemned(Arc<Condemned>),
     Installation(Arc<Installation>),
     /// Removed.
     Gone,
@@ -275,6 +284,7 @@ keep!(
     PoolBook,
     ProviderBook,
     Orphan,
+    Condemned,
     Installation
 );
 

@@ -80,6 +80,11 @@ impl Txn {
         Self { commit: Commit { at, ..Commit::default() }, decoded: Vec::new() }
     }
 
+    /// Whether it would change nothing.
+    pub fn is_empty(&self) -> bool {
+        self.decoded.is_empty() && self.commit.appends.is_empty()
+    }
+
     /// Writes a document that must not exist yet.
     pub fn create<E: Stores>(&mut self, entity: Arc<E>) {
         self.put(entity, Expect::Absent);
@@ -454,6 +459,7 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             | Decoded::Pause(_)
             | Decoded::Outlook(_)
             | Decoded::Heard(_)
+            | Decoded::Condemned(_)
             | Decoded::Installation(_) => {}
             Decoded::Resource(value) => event.resources.push(ResourceChange {
                 id: value.id,

@@ -12,7 +12,7 @@ use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::instance::Instance;
-use argosy_core::inventory::{Installation, Orphan, ProviderBook};
+use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::Policy;
@@ -159,6 +159,7 @@ pub struct View {
     provider_books: BTreeMap<String, Stored<ProviderBook>>,
     // In order, for lists.
     orphans: BTreeMap<String, Stored<Orphan>>,
+    condemned: BTreeMap<String, Stored<Condemned>>,
     installation: Option<Stored<Installation>>,
 }
 
@@ -290,6 +291,16 @@ impl View {
     /// What is remembered of every provider, by name.
     pub fn provider_books(&self) -> impl ExactSizeIterator<Item = &Stored<ProviderBook>> {
         self.provider_books.values()
+    }
+
+    /// A GPU that is known to be bad: by serial number, or UUID where there is none.
+    pub fn condemned(&self, serial: &str) -> Option<&Stored<Condemned>> {
+        self.condemned.get(serial)
+    }
+
+    /// All GPUs that are known to be bad, by serial number.
+    pub fn all_condemned(&self) -> impl ExactSizeIterator<Item = &Stored<Condemned>> {
+        self.condemned.values()
     }
 
     /// One machine that nobody knows.
@@ -468,6 +479,10 @@ impl View {
                 self.provider_books.insert(id(), Stored { value, revision });
                 Some(Changed::Provider(id()))
             }
+            Decoded::Condemned(value) => {
+                self.condemned.insert(id(), Stored { value, revision });
+                None
+            }
             Decoded::Orphan(value) => {
                 let provider = value.provider.clone();
                 self.orphans.insert(id(), Stored { value, revision });
@@ -537,6 +552,9 @@ impl View {
             ProviderBook::KIND => {
                 self.provider_books.remove(&key.id)?;
                 return Some(Changed::Provider(id()));
+            }
+            Condemned::KIND => {
+                self.condemned.remove(&key.id);
             }
             Orphan::KIND => {
                 let gone = self.orphans.remove(&key.id)?;

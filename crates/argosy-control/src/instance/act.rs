@@ -111,6 +111,8 @@ impl Instances {
             why: format!("adopted by {}: {reason}", caller.subject),
             replaces: None,
             tried: Vec::new(),
+            notice: None,
+            sight: Default::default(),
             state: State::AwaitingNode { machine: machine.clone(), since: now },
         }))
     }

@@ -365,6 +365,7 @@ impl Desk {
                 self.records.insert(record.value.id.clone());
             }
         }
+        self.pools.extend(&event.pool_books);
         for change in &event.nodes {
             let record = self.bench.office.store.read(|view| {
                 view.instance(&change.id).map(|record| (record.value.pool, record.value.id.clone()))
@@ -443,7 +444,8 @@ impl Desk {
         let office = &self.bench.office;
         let found = office.store.read(|view| {
             let record = view.instance(id.as_str())?.value.clone();
-            let registered = view.node(id.as_str()).is_some_and(|node| node.value.tenant == record.tenant);
+            let registered =
+                view.node(id.as_str()).is_some_and(|node| node.value.tenant == record.tenant);
             Some((record, registered))
         });
         let topic = Topic::Record(id.clone());
@@ -471,7 +473,8 @@ impl Desk {
             | Next::Stale
             | Next::Alarm
             | Next::Forget => {
-                let work = job::Work { record, due, guards: shelf.guards(), slots: shelf.slots.clone() };
+                let work =
+                    job::Work { record, due, guards: shelf.guards(), slots: shelf.slots.clone() };
                 self.start(Key::Record(id.clone()), job::run(self.bench.clone(), work));
                 None
             }
@@ -546,7 +549,12 @@ impl Desk {
         self.start(Key::Record(record.id.clone()), job::first_call(self.bench.clone(), work));
     }
 
-    async fn room_for(&mut self, pool: ResourceId, asked: Vec<Buy>, answer: Result<(), (Buy, Trouble)>) {
+    async fn room_for(
+        &mut self,
+        pool: ResourceId,
+        asked: Vec<Buy>,
+        answer: Result<(), (Buy, Trouble)>,
+    ) {
         match answer {
             Ok(()) => _ = self.room.insert(pool, asked),
             Err((buy, trouble)) => {
@@ -578,7 +586,9 @@ impl Desk {
         let Some(shelf) = self.shelves.get_mut(&name) else { return };
         let wait = match &listing {
             Ok(_) => self.bench.office.settings.machines.sweep_every,
-            Err(_) => shelf.list_failed(LIST_RETRY, self.bench.office.settings.machines.sweep_every),
+            Err(_) => {
+                shelf.list_failed(LIST_RETRY, self.bench.office.settings.machines.sweep_every)
+            }
         };
         self.alarms.set(&Topic::List(name.clone()), now.checked_add(wait).ok());
         let saved = match listing {

@@ -82,6 +82,7 @@ impl Instance {
             why,
             replaces,
             tried: Vec::new(),
+            notice: None,
             sight: Sight::default(),
             state: State::Provisioning(intent),
         }

@@ -385,6 +385,7 @@ impl<'a> Round<'a> {
             why: format!("adopted: {} carries our tags and had no record", machine.id),
             replaces: None,
             tried: Vec::new(),
+            notice: None,
             sight: Sight::default(),
             state: State::AwaitingNode { machine: machine.id.clone(), since: self.now },
         })

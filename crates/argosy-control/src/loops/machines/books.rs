@@ -14,11 +14,12 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, Reason, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::{
-    Comparison, Installation, Known, Listing, Orphan, Paused, PoolFacts, ProviderBook, compare as judge,
+    Comparison, Installation, Known, Listing, Orphan, Paused, PoolFacts, ProviderBook,
+    compare as judge,
 };
 use argosy_core::machine::{Machine, Trouble};
 use argosy_core::node::{Duty, NodeId};
-use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, name_on_nodes};
+use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
 use argosy_store::Txn;
 use argosy_store::engine::Fence;
@@ -47,7 +48,7 @@ pub(super) async fn installation(office: &Office, fence: &Fence) -> Result<Uuid,
         if let Some(known) = view.installation() {
             return Ok((None, known.value.id));
         }
-        let id = office.ids.unique(now);
+        let id = office.ids.token(now);
         let mut txn = Txn::at(now);
         txn.fence(fence.clone());
         let change = Mutation::create(Arc::new(Installation { id, since: now }));
@@ -162,9 +163,7 @@ pub(super) async fn answered(
         let known = book.map_or(&fresh, |book| &*book.value);
         let after = match answer {
             Ok(_) => pool::bought(known, &record.order),
-            Err(trouble) => {
-                Some(pool::failed(known, &record.order, record.number, trouble, now))
-            }
+            Err(trouble) => Some(pool::failed(known, &record.order, record.number, trouble, now)),
         };
         if let Some(after) = after.filter(|after| after != known) {
             put_book(&mut txn, book, after, &system(SELF), now);
@@ -212,7 +211,9 @@ fn mind_provider(
         return;
     }
     match &paused {
-        Some(paused) => error!(provider = name, trouble = %paused.trouble, "nothing is bought there"),
+        Some(paused) => {
+            error!(provider = name, trouble = %paused.trouble, "nothing is bought there")
+        }
         None => info!(provider = name, "it takes our credentials again"),
     }
     put_provider(txn, before, ProviderBook { paused, ..known.clone() }, now);
@@ -380,9 +381,10 @@ pub(super) async fn compare(
         match changes.iter_mut().find(known) {
             Some(record) => record.notice = Some(notice),
             None => {
-                let found = bench.office.store.read(|view| {
-                    view.instance(id.as_str()).map(|record| (*record.value).clone())
-                });
+                let found = bench
+                    .office
+                    .store
+                    .read(|view| view.instance(id.as_str()).map(|record| (*record.value).clone()));
                 changes.extend(found.map(|record| Instance { notice: Some(notice), ..record }));
             }
         }
@@ -424,7 +426,7 @@ fn judged(
             let cluster = view.resource(pool.value.owner?)?;
             let facts = PoolFacts {
                 tenant: pool.value.tenant.clone(),
-                pool_name: name_on_nodes(&cluster.value.name, &pool.value.name),
+                pool_name: pool_name(&cluster.value.name, &pool.value.name),
                 deleting: pool.value.deletion.is_some(),
             };
             Some((pool.value.id, facts))
@@ -500,7 +502,7 @@ async fn keep_orphans(
     let decide = |view: &View, now: Timestamp| {
         let mut txn = fenced(bench, now);
         for orphan in &orphans {
-            let change = match view.orphan(provider, &orphan.machine) {
+            let change = match view.orphan(provider, orphan.machine.as_str()) {
                 Some(before) if *before.value == *orphan => continue,
                 Some(before) => {
                     // Who asked for its end did so since.
@@ -513,7 +515,7 @@ async fn keep_orphans(
             Office::put(&mut txn, change, &caller, now);
         }
         for orphan in &forgotten {
-            if let Some(before) = view.orphan(provider, &orphan.machine) {
+            if let Some(before) = view.orphan(provider, orphan.machine.as_str()) {
                 let change = Mutation::remove("forget", before, None);
                 Office::put(&mut txn, change, &caller, now);
             }

@@ -109,7 +109,10 @@ async fn look(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Er
         Err(trouble) => return books::look_failed(bench, record, &trouble).await,
     };
     let abilities = cloud.abilities();
-    let facts = ListingFacts { began_at, whole: false };
+    let frozen = bench.office.store.read(|view| {
+        view.provider_book(&record.order.provider).is_some_and(|book| book.value.frozen.is_some())
+    });
+    let facts = ListingFacts { began_at, whole: false, frozen };
     let seen =
         |record: &Instance, now: Timestamp| record.seen(found.as_ref(), facts, &abilities, now);
     books::amend(bench, record, "look", seen).await.map(|_| ())
@@ -173,13 +176,7 @@ async fn stale(bench: &Bench, cloud: &dyn Provider, record: &Arc<Instance>) -> R
 async fn alarm(bench: &Bench, record: &Arc<Instance>) -> Result<(), Error> {
     let cost = record.order.price_per_hour;
     error!(instance = %record.id, ?cost, "a machine that was returned is still there, and may cost");
-    let alarmed = |record: &Instance, _: Timestamp| {
-        let State::Terminating(leaving) = &record.state else { return None };
-        let mut after = record.clone();
-        let leaving = argosy_core::instance::Terminating { alarmed: true, ..leaving.clone() };
-        after.state = State::Terminating(leaving);
-        Some(after)
-    };
+    let alarmed = |record: &Instance, _: Timestamp| record.alarmed();
     books::amend(bench, record, "alarm", alarmed).await.map(|_| ())
 }
 
@@ -204,9 +201,11 @@ pub(super) async fn reboot(
         Err(trouble) => trouble.to_string(),
     };
     info!(instance = %id, outcome, "reboot");
-    let Some(record) = bench.office.store.read(|view| {
-        view.instance(id.as_str()).map(|record| record.value.clone())
-    }) else {
+    let Some(record) = bench
+        .office
+        .store
+        .read(|view| view.instance(id.as_str()).map(|record| record.value.clone()))
+    else {
         return Ended::Well;
     };
     let noted = |record: &Instance, _: Timestamp| record.outcome_of_last(&outcome);

@@ -10,8 +10,8 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::ProviderBook;
 use argosy_core::node::{Liveness, Node};
-use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, name_on_nodes};
-use argosy_core::resource::{Kind, Resource};
+use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
+use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
 use argosy_store::view::{Stored, View};
 use jiff::{SignedDuration, Timestamp};
@@ -54,9 +54,10 @@ impl Scene {
         office.store.read(|view| {
             let resource = view.resource(id).filter(|found| found.value.kind == Kind::NodePool)?;
             let cluster = view.resource(resource.value.owner?)?;
-            let pool_name = name_on_nodes(&cluster.value.name, &resource.value.name);
+            let pool_name = pool_name(&cluster.value.name, &resource.value.name);
             let excused = view.outlook().is_some();
-            let records = view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
+            let records =
+                view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
             let adapters = office.adapters(Kind::NodePool);
             let ours = adapters.iter().find(|spec| spec.is_loop());
             let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
@@ -107,9 +108,14 @@ impl Scene {
         let deleting = self.resource.value.deletion.is_some();
         let spec = match &self.spec {
             Ok(spec) => spec.clone(),
-            // What came past the door under an older catalog is kept as it is.
-            Err(_) if deleting => PoolSpec::default(),
-            Err(errors) => return nothing(unreadable(errors)),
+            Err(errors) => {
+                let catalog = &bench.office.settings.catalog;
+                let anything = PoolSpec::read(&Spec::new(), &Spec::new(), catalog);
+                match anything.ok().filter(|_| deleting) {
+                    Some(spec) => spec,
+                    None => return nothing(unreadable(errors)),
+                }
+            }
         };
         let providers: BTreeMap<String, ProviderFacts<'_>> = shelves
             .iter()
@@ -118,7 +124,7 @@ impl Scene {
         if let Some(outcome) = self.unprovided(&spec, &providers)
             && self.records.iter().all(|seen| seen.record.value.state.is_over())
         {
-            return nothing(if deleting { Outcome::removed() } else { outcome });
+            return nothing(if deleting { removed() } else { outcome });
         }
         let store = &bench.office.store;
         let bad = |serial: &str| store.read(|view| view.condemned(serial).is_some());
@@ -259,6 +265,12 @@ pub(super) fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
     breaker.map(|breaker| format!("the breaker is open: {}", breaker.value.reason))
 }
 
+/// Nothing was ever bought.
+fn removed() -> Outcome {
+    let (reason, message) = ("NothingToRemove".to_owned(), "Nothing was provisioned".to_owned());
+    Outcome::Removed { reason, message, data: Map::new() }
+}
+
 fn unreadable(errors: &[FieldError]) -> Outcome {
     let all: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
     Outcome::Failed {
@@ -282,7 +294,8 @@ pub(super) fn regions(bench: &Bench, provider: &str) -> BTreeSet<String> {
         let choices = view.resources(Kind::NodePool).flat_map(|pool| {
             pool.value.spec.get("providers").and_then(Value::as_array).into_iter().flatten()
         });
-        let choices = choices.filter(|choice| choice.get("name").is_some_and(|name| name == provider));
+        let choices =
+            choices.filter(|choice| choice.get("name").is_some_and(|name| name == provider));
         let of_pools = choices.flat_map(|choice| {
             choice.get("regions").and_then(Value::as_array).into_iter().flatten()
         });

@@ -59,7 +59,11 @@ impl Shelf {
     }
 
     /// How long to wait after a listing that failed.
-    pub(super) fn list_failed(&mut self, first: SignedDuration, max: SignedDuration) -> SignedDuration {
+    pub(super) fn list_failed(
+        &mut self,
+        first: SignedDuration,
+        max: SignedDuration,
+    ) -> SignedDuration {
         self.lists_failed = self.lists_failed.saturating_add(1);
         argosy_core::backoff::delay(&self.kind, self.lists_failed, first, max)
     }

@@ -103,16 +103,16 @@ pub(super) async fn order(
 
 fn new(bench: &Bench, scene: &Scene, buy: &Buy, now: Timestamp) -> Instance {
     let resource = &scene.resource.value;
-    let unique = bench.office.ids.unique(now);
+    let unique = bench.office.ids.token(now);
     Instance::new(
         InstanceId::mint(resource.name.as_str(), unique),
-        &resource.tenant,
+        resource.tenant.clone(),
         resource.id,
         &scene.pool_name,
         buy.number,
-        bench.office.ids.unique(now),
+        bench.office.ids.token(now),
         buy.order.clone(),
-        &buy.why,
+        buy.why.clone(),
         buy.replaces.clone(),
         now,
     )
@@ -197,8 +197,14 @@ impl<'a> Hand<'a> {
                             node: node.clone(),
                             at: self.now,
                         };
-                        let change = Mutation { action: "condemn", ..Mutation::create(Arc::new(condemned)) };
-                        Office::put(&mut self.txn, change.because(because), &system(SELF), self.now);
+                        let change =
+                            Mutation { action: "condemn", ..Mutation::create(Arc::new(condemned)) };
+                        Office::put(
+                            &mut self.txn,
+                            change.because(because),
+                            &system(SELF),
+                            self.now,
+                        );
                         self.any = true;
                     }
                 }
