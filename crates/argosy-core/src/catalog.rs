@@ -2,6 +2,7 @@
 
 use crate::field::{Constraint, FieldError, QUOTE_LEN_MAX, quotable};
 use crate::nearest::nearest;
+use crate::pool::PoolSpec;
 use crate::resource::{Kind, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -134,10 +135,7 @@ impl Catalog {
             Kind::Cluster => {
                 [self.check_place(spec), check_cluster_node_count(spec.get("nodeCount"))]
             }
-            Kind::NodePool => [
-                self.check_node_count(spec.get("nodeCount")),
-                self.check_machine_type(spec.get("machineType"), provider),
-            ],
+            Kind::NodePool => return PoolSpec::check(spec, provider, self),
         };
         let errors: Vec<FieldError> = checks.into_iter().filter_map(Result::err).collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -158,6 +156,19 @@ impl Catalog {
         }
         let platform = spec.get("platform")?;
         platform.get(platform.get("type")?.as_str()?)?.get("region")?.as_str()
+    }
+
+    /// Whether a provider is one of ours.
+    pub(crate) fn check_provider(&self, field: &str, name: &str) -> Result<(), FieldError> {
+        if self.providers.contains_key(name) {
+            return Ok(());
+        }
+        let supported: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+        let hint = nearest(name, supported.iter().copied())
+            .map(|meant| format!(" Did you mean {meant}?"))
+            .unwrap_or_default();
+        let complaint = format!("Unsupported provider '{}'.{hint}", quotable(name));
+        Err(unsupported(field, name, complaint, ("providers", &supported)))
     }
 
     /// Provider and region together: a region can only be judged under a known provider.
@@ -186,8 +197,9 @@ impl Catalog {
         }
     }
 
-    fn check_node_count(&self, value: Option<&Value>) -> Result<(), FieldError> {
-        let Some(value) = value else { return Ok(()) };
+    /// How many nodes a pool asks for.
+    pub(crate) fn node_count(&self, value: Option<&Value>) -> Result<Option<u32>, FieldError> {
+        let Some(value) = value else { return Ok(None) };
         let count = whole_number("spec.nodeCount", value)?;
         let max = self.nodes_max;
         let (constraint, message) = if count < 1 {
@@ -197,20 +209,19 @@ impl Catalog {
             let message = format!("Node count {count} exceeds maximum limit of {max} per nodepool");
             (Constraint::Max, message)
         } else {
-            return Ok(());
+            return Ok(u32::try_from(count).ok());
         };
         Err(FieldError::new("spec.nodeCount", constraint, message).with_value(value.clone()))
     }
 
-    fn check_machine_type(
+    /// Whether a provider may have a machine type.
+    pub(crate) fn check_machine_type(
         &self,
-        value: Option<&Value>,
-        provider: Option<&str>,
+        field: &str,
+        wanted: &str,
+        provider: &str,
     ) -> Result<(), FieldError> {
-        let Some(wanted) = text("spec.machineType", value)? else { return Ok(()) };
-        let Some(provider) = provider.and_then(|name| self.providers.get(name)) else {
-            return Ok(());
-        };
+        let Some(provider) = self.providers.get(provider) else { return Ok(()) };
         // A provider without a list of types is one whose types nobody wrote down: any may be right.
         if provider.machine_types.is_empty() || provider.machine_types.contains_key(wanted) {
             return Ok(());
@@ -221,7 +232,7 @@ impl Catalog {
             .unwrap_or_default();
         let display = &provider.display;
         Err(unsupported(
-            "spec.machineType",
+            field,
             wanted,
             format!("Unknown machine type '{}' for provider {display}.{hint}", quotable(wanted)),
             ("machine types", &supported),
@@ -243,7 +254,7 @@ fn check_cluster_node_count(value: Option<&Value>) -> Result<(), FieldError> {
 
 /// `3.0` and `1e3` are refused although JSON calls them numbers: whoever reads the count later would
 /// have to know about them too.
-fn whole_number(field: &str, value: &Value) -> Result<i128, FieldError> {
+pub(crate) fn whole_number(field: &str, value: &Value) -> Result<i128, FieldError> {
     let Value::Number(number) = value else {
         return Err(FieldError::wrong_type(field, "a whole number", value));
     };
@@ -254,7 +265,7 @@ fn whole_number(field: &str, value: &Value) -> Result<i128, FieldError> {
     })
 }
 
-fn text<'a>(field: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, FieldError> {
+pub(crate) fn text<'a>(field: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, FieldError> {
     match value {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -17,7 +17,10 @@ pub use book::{bought, failed, registered, stale};
 pub use choice::Place;
 pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
-pub use spec::{Capacity, PoolSpec, ProviderChoice, Remedy, Strategy, Unavailable};
+pub use spec::{
+    Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Strategy, TYPES_MAX,
+    Unavailable, ZONES_MAX,
+};
 
 mod name;
 

@@ -5,6 +5,7 @@ use super::{Backoff, BuyingPaused, PLACES_MAX, Place, PoolBook};
 use crate::backoff::delay;
 use crate::breaker::later;
 use crate::id::ResourceId;
+use crate::instance::Instance;
 use crate::machine::{Order, Trouble};
 use crate::resource::Generation;
 use jiff::{SignedDuration, Timestamp};
@@ -35,8 +36,8 @@ impl PoolBook {
 
 /// The book after a purchase that came to nothing: its place is left alone for a while.
 ///
-/// `number` is the node it was to be. What may have worked (`Trouble::Unsure`), or says nothing of the place
-/// (throttled, unreachable: the record itself waits), leaves the book as it is.
+/// `number` is the node it was to be. What may have worked (`Trouble::Unsure`) or says nothing of the place
+/// (throttled, unreachable: the record itself is tried again) leaves the book as it is.
 pub fn failed(
     book: &PoolBook,
     order: &Order,
@@ -44,17 +45,61 @@ pub fn failed(
     trouble: &Trouble,
     now: Timestamp,
 ) -> PoolBook {
-    let _ = (order, number, trouble, now, BACKOFF_FIRST, BACKOFF_MAX, PLACES_MAX);
-    let _: Option<(Backoff, Place)> = None;
-    let _ = (delay, later);
-    book.clone()
+    match trouble {
+        Trouble::Unsure(_)
+        | Trouble::Throttled { .. }
+        | Trouble::Unreachable(_)
+        | Trouble::NotFound(_) => book.clone(),
+        Trouble::Quota { .. }
+        | Trouble::Capacity { .. }
+        | Trouble::Credentials(_)
+        | Trouble::Denied { .. }
+        | Trouble::Invalid { .. }
+        | Trouble::Unable(_) => held_against(book, order, number, trouble, now),
+    }
+}
+
+fn held_against(
+    book: &PoolBook,
+    order: &Order,
+    number: u32,
+    trouble: &Trouble,
+    now: Timestamp,
+) -> PoolBook {
+    let mut book = book.clone();
+    let key = Place::of(order).key();
+    let before = book.places.get(&key);
+    // Several purchases of one round fail together: that is one failure, and the first of them is named.
+    let same_round = before.filter(|before| now < before.until);
+    let backoff = match (same_round, before) {
+        (Some(before), _) => Backoff {
+            number: before.number.min(number),
+            trouble: trouble.clone(),
+            ..before.clone()
+        },
+        (None, before) => {
+            let failures = before.map_or(0, |before| before.failures).saturating_add(1);
+            let who = format!("{}/{key}", book.pool);
+            let until = later(now, delay(&who, failures, BACKOFF_FIRST, BACKOFF_MAX));
+            Backoff { failures, until, trouble: trouble.clone(), number }
+        }
+    };
+    if !book.places.contains_key(&key) && PLACES_MAX <= book.places.len() {
+        let soonest = book.places.iter().min_by_key(|(_, backoff)| backoff.until);
+        if let Some(soonest) = soonest.map(|(key, _)| key.clone()) {
+            book.places.remove(&soonest);
+        }
+    }
+    book.places.insert(key, backoff);
+    book
 }
 
 /// The book after a purchase that worked; `None` if nothing was held against its place.
 pub fn bought(book: &PoolBook, order: &Order) -> Option<PoolBook> {
-    let _ = order;
-    let _ = book;
-    None
+    let key = Place::of(order).key();
+    let mut book = book.places.contains_key(&key).then(|| book.clone())?;
+    book.places.remove(&key);
+    Some(book)
 }
 
 /// The book after a machine registered; `None` if nothing was held against the pool.
@@ -62,15 +107,47 @@ pub fn registered(book: &PoolBook) -> Option<PoolBook> {
     (book.stale_in_a_row != 0).then(|| PoolBook { stale_in_a_row: 0, ..book.clone() })
 }
 
-/// The book after a machine never registered; `console` is what it wrote, of which the last line is shown.
+/// The book after a machine never registered: its place is left alone for a while, and after three in a row
+/// nothing more is bought until the spec changes. `console` is what it wrote, of which the last line is shown.
 pub fn stale(
     book: &PoolBook,
-    instance: &str,
+    instance: &Instance,
     console: &str,
     generation: Generation,
     now: Timestamp,
 ) -> PoolBook {
-    let _ = (instance, console, generation, now);
-    let _: Option<BuyingPaused> = None;
-    PoolBook { stale_in_a_row: book.stale_in_a_row.saturating_add(1), ..book.clone() }
+    let last = console.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let said = last.map(|line| format!(" Its console ends with: {}", quotable_line(line)));
+    let said = said.unwrap_or_default();
+    let code = "REGISTRATION_TIMEOUT".to_owned();
+    let message = format!("{} never registered.{said}", instance.id);
+    let trouble = Trouble::Capacity { code, message: message.clone() };
+    let mut book = held_against(book, &instance.order, instance.number, &trouble, now);
+    book.stale_in_a_row = book.stale_in_a_row.saturating_add(1);
+    if STALE_MAX <= book.stale_in_a_row && book.paused.is_none() {
+        let row = book.stale_in_a_row;
+        book.paused = Some(BuyingPaused {
+            since: now,
+            generation,
+            reason: REGISTRATION_UNHEALTHY.to_owned(),
+            message: format!(
+                "{row} machines in a row never registered, so no more are bought. The last was {message}"
+            ),
+        });
+    }
+    book
 }
+
+/// The reason of a pool whose machines do not register.
+pub(super) const REGISTRATION_UNHEALTHY: &str = "RegistrationUnhealthy";
+
+/// The most of a console line that is repeated.
+const LINE_LEN_MAX: usize = 200;
+
+fn quotable_line(line: &str) -> String {
+    let start: String = line.chars().take(LINE_LEN_MAX).collect();
+    start.escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests;

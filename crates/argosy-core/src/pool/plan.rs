@@ -130,8 +130,8 @@ pub enum Step {
         /// Whether it is for its health: then the hold is automatic, and whoever puts recovered nodes back may
         /// undo it. Otherwise it is by `BY`, and not automatic.
         automatic: bool,
-        /// How long it may take.
-        drain_for: SignedDuration,
+        /// How long it may take; `None`: as the settings of the pool's nodes say.
+        drain_for: Option<SignedDuration>,
     },
     /// Put it back into service: it is wanted after all.
     Uncordon {

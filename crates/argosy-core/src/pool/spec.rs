@@ -1,13 +1,25 @@
 //! What a node pool's spec asks for, read once and then trusted.
 
+mod read;
+
 use crate::catalog::Catalog;
 use crate::field::FieldError;
 use crate::instance::Cure;
-use crate::node::settings;
+use crate::machine::Offer;
+use crate::node::settings::{self, Budget, PoolSettings};
 use crate::resource::Spec;
 use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// The most machine types of a pool.
+pub const TYPES_MAX: usize = 8;
+/// The most zones of a pool: no region has more.
+pub const ZONES_MAX: usize = 8;
+/// The most providers of a pool.
+pub const PROVIDERS_MAX: usize = 8;
+/// The most regions of a provider.
+pub const REGIONS_MAX: usize = 8;
 
 /// What a node pool's spec asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +80,7 @@ pub struct ProviderChoice {
     /// Its name in the configuration.
     pub name: String,
     /// The lowest is tried first.
-    pub priority: i32,
+    pub priority: u32,
     /// How many of a round go there.
     pub weight: u32,
     /// Its regions, in order; empty: its default.
@@ -117,16 +129,105 @@ pub enum Unavailable {
 impl PoolSpec {
     /// Reads a pool's spec under its cluster's.
     ///
+    /// What is not ours in it is free: its adapters' business. What is nearly ours is taken for a slip.
+    ///
     /// # Errors
     /// Every complaint there is.
     pub fn read(spec: &Spec, cluster: &Spec, catalog: &Catalog) -> Result<Self, Vec<FieldError>> {
-        let _ = (spec, cluster, catalog);
-        Err(Vec::new())
+        read::read(spec, Catalog::provider_of(cluster), Catalog::region_of(cluster), catalog)
+    }
+
+    /// As `read`, for whoever has not got the whole cluster at hand: under its provider.
+    ///
+    /// # Errors
+    /// As `read`.
+    pub(crate) fn check(
+        spec: &Spec,
+        provider: Option<&str>,
+        catalog: &Catalog,
+    ) -> Result<(), Vec<FieldError>> {
+        read::read(spec, provider, None, catalog).map(drop)
     }
 
     /// What the node plane goes by for the pool's nodes: the deployment's settings, with what the spec says.
+    ///
+    /// A pool that replaces its nodes cordons them and no more: they are drained when another is ready.
     #[must_use]
-    pub fn settings(&self, defaults: &settings::PoolSettings) -> settings::PoolSettings {
-        defaults.clone()
+    pub fn settings(&self, defaults: &PoolSettings) -> PoolSettings {
+        let remedy = match self.remedy {
+            Remedy::Observe => settings::Remedy::Observe,
+            Remedy::Cordon | Remedy::Replace => settings::Remedy::Cordon,
+            Remedy::Drain => settings::Remedy::Drain,
+        };
+        let (percent, at_least) = match self.max_unavailable {
+            Unavailable::Nodes(nodes) => (0.0, nodes),
+            Unavailable::Percent(percent) => (percent, 1),
+        };
+        PoolSettings {
+            remedy,
+            budget: Budget { percent, at_least, ..defaults.budget },
+            drain_for: self.drain_for.unwrap_or(defaults.drain_for),
+            ..defaults.clone()
+        }
+    }
+
+    /// How many nodes it is to have, if an autoscaler that it has wants so many.
+    pub fn target(&self, wanted: Option<u32>) -> u32 {
+        match wanted {
+            Some(wanted) if self.autoscaling.is_some() => wanted.clamp(self.min, self.max),
+            Some(_) | None => self.nodes,
+        }
     }
 }
+
+impl Unavailable {
+    /// How many of so many nodes.
+    pub fn of(self, nodes: u32) -> u32 {
+        match self {
+            Unavailable::Nodes(most) => most,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a u32 is one"
+            )]
+            Unavailable::Percent(percent) => {
+                ((percent.clamp(0.0, 100.0) * f64::from(nodes) / 100.0).floor() as u32).max(1)
+            }
+        }
+    }
+}
+
+/// Machine types that mean the same at every kind of provider, and what each kind calls them.
+const ABSTRACT_TYPES: [(&str, &[(&str, &str)]); 7] = [
+    ("h100-8x", &[("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g"), ("lambda", "gpu_8x_h100_sxm5")]),
+    ("h100-1x", &[("aws", "p5.4xlarge"), ("gcp", "a3-highgpu-1g"), ("lambda", "gpu_1x_h100_pcie")]),
+    ("a100-8x", &[("aws", "p4d.24xlarge"), ("gcp", "a2-highgpu-8g"), ("lambda", "gpu_8x_a100")]),
+    ("a100-4x", &[("gcp", "a2-highgpu-4g"), ("lambda", "gpu_4x_a100")]),
+    ("a100-1x", &[("gcp", "a2-highgpu-1g"), ("lambda", "gpu_1x_a100")]),
+    ("a10-1x", &[("aws", "g5.xlarge"), ("lambda", "gpu_1x_a10")]),
+    ("l4-1x", &[("aws", "g6.xlarge"), ("gcp", "g2-standard-4")]),
+];
+
+/// Whether a machine type means the same at every kind of provider.
+pub(super) fn is_abstract(machine_type: &str) -> bool {
+    ABSTRACT_TYPES.iter().any(|(name, _)| *name == machine_type)
+}
+
+/// What a kind of provider calls a machine type; `None` if it has nothing like it.
+///
+/// A kind that has no names of its own (a simulated one) is asked by what it offers.
+pub(super) fn resolve<'a>(machine_type: &'a str, kind: &str, offers: &[Offer]) -> Option<&'a str> {
+    let Some((_, names)) = ABSTRACT_TYPES.iter().find(|(name, _)| *name == machine_type) else {
+        return Some(machine_type);
+    };
+    let kinds = ABSTRACT_TYPES.iter().flat_map(|(_, names)| names.iter());
+    if kinds.into_iter().any(|(known, _)| *known == kind) {
+        return names.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name);
+    }
+    let offered = |name: &str| offers.iter().any(|offer| offer.machine_type == name);
+    let name = names.iter().map(|(_, name)| *name).find(|name| offered(name));
+    name.or(Some(machine_type))
+}
+
+#[cfg(test)]
+mod tests;
