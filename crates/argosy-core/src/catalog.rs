@@ -265,7 +265,10 @@ pub(crate) fn whole_number(field: &str, value: &Value) -> Result<i128, FieldErro
     })
 }
 
-pub(crate) fn text<'a>(field: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, FieldError> {
+pub(crate) fn text<'a>(
+    field: &str,
+    value: Option<&'a Value>,
+) -> Result<Option<&'a str>, FieldError> {
     match value {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),

@@ -484,7 +484,7 @@ impl Desk {
 
     /// Plans one pool, and does it.
     async fn look_at(&mut self, id: ResourceId) {
-        let Some(scene) = Scene::of(&self.bench, id) else { return self.forget(id) };
+        let Some(scene) = Scene::of(&self.bench, id) else { return self.forget(id).await };
         let now = self.bench.office.clock.now();
         let plan = scene.plan(&self.shelves, &self.bench, now);
         self.alarms.set(&Topic::Pool(id), plan.next);
@@ -500,7 +500,17 @@ impl Desk {
         }
     }
 
-    fn forget(&mut self, id: ResourceId) {
+    /// The pool is gone, forced perhaps: nobody wants what was bought for it.
+    async fn forget(&mut self, id: ResourceId) {
+        match step::abandon(&self.bench, id).await {
+            Ok(()) => {}
+            Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
+            Err(error) => {
+                warn!(%error, pool = %id, "could not let go of the machines of a pool that is gone");
+                let now = self.bench.office.clock.now();
+                return self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
+            }
+        }
         self.alarms.set(&Topic::Pool(id), None);
         self.alarms.set(&Topic::Scale(id), None);
         self.room.remove(&id);

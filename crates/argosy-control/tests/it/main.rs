@@ -25,3 +25,4 @@ mod webhook;
 mod workload;
 mod world;
 mod write;
+mod yard;

@@ -3,19 +3,22 @@
 use crate::engine::Rig;
 use crate::workload::Workload;
 use argosy_control::clock::Clock;
+use argosy_control::extension::Extensions;
 use argosy_control::ids::Ids;
 use argosy_control::notify::{CloudEvent, Notifier, SendError};
 use argosy_control::provider::{Ask, Cause, Done, Part, Provider, Refusal};
 use argosy_control::resource::{Created, Creation, Target, Write};
 use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
-use argosy_control::{Control, Error, Outside, Settings, Stored};
+use argosy_control::{Control, Error, MachineSettings, Outside, Settings, Stored};
 use argosy_core::access::{Authorization, Caller, Role};
 use argosy_core::adapter::{
     AdapterGraph, AdapterName, AdapterSpec, DraftCondition, ReportDraft, Runner, TimeWindow, Tri,
 };
 use argosy_core::catalog::Catalog;
+use argosy_core::gate::Doomed;
 use argosy_core::label::Labels;
+use argosy_core::machine::{Abilities, Machine, MachineId, Offer, Order, Purchase, Trouble};
 use argosy_core::name::Name;
 use argosy_core::resource::{Kind, Patch, Resource, Spec, Strategy};
 use argosy_core::sentinel::Rules;
@@ -59,6 +62,7 @@ pub(crate) fn settings() -> Settings {
         authorization: Authorization::Team,
         conditions: BTreeMap::new(),
         nodes: argosy_core::node::settings::NodeSettings::default(),
+        machines: MachineSettings::default(),
         tombstones_kept: SignedDuration::from_hours(24),
         idempotency_kept: SignedDuration::from_hours(24),
         audit_kept: SignedDuration::from_hours(24 * 90),
@@ -151,6 +155,7 @@ impl World {
         let (store, driver) = Store::open(rig.clone()).await.unwrap();
         let mut tasks = Tasks::default();
         tasks.start("store", driver.run());
+        *outside.cloud.clock.lock().unwrap() = Some(outside.clock);
         let cloud: Arc<dyn Provider> = outside.cloud.clone();
         let plugs = Outside {
             clouds: BTreeMap::from([(outside.provider.lock().unwrap().to_string(), cloud)]),
@@ -160,10 +165,12 @@ impl World {
                 .iter()
                 .map(|workload| workload.clone() as Arc<dyn Scheduler>)
                 .collect(),
+            extensions: Extensions::default(),
         };
         let Elsewhere { clock, ids, .. } = &*outside;
         let control =
             Control::start(store.clone(), settings, plugs, *clock, ids.clone(), holder, &mut tasks);
+        tasks.start("robots", crate::yard::robots(outside.cloud.clone(), control.clone()));
         World { control, store, rig, outside, memory, _tasks: tasks }
     }
 
@@ -383,6 +390,9 @@ pub(crate) enum Does {
 pub(crate) struct Cloud {
     calls: Mutex<Vec<String>>,
     script: Mutex<HashMap<String, Does>>,
+    pub(crate) yard: crate::yard::Shared,
+    /// What time it is.
+    clock: Mutex<Option<Clock>>,
     /// Calls that are under way.
     pub(crate) busy: Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -460,12 +470,53 @@ fn part(part: Part) -> &'static str {
     match part {
         Part::Dns => "dns",
         Part::Infrastructure => "infrastructure",
-        Part::Machines => "machines",
+    }
+}
+
+impl Cloud {
+    fn now(&self) -> Timestamp {
+        self.clock.lock().unwrap().unwrap().now()
     }
 }
 
 #[async_trait]
 impl Provider for Cloud {
+    fn abilities(&self) -> Abilities {
+        self.machine_abilities()
+    }
+
+    async fn offers(&self, region: &str) -> Result<Vec<Offer>, Trouble> {
+        self.machine_offers(region)
+    }
+
+    async fn room(&self, order: &Order, count: u32) -> Result<(), Trouble> {
+        self.machine_room(order, count)
+    }
+
+    async fn create(&self, purchase: &Purchase) -> Result<Machine, Trouble> {
+        self.machine_create(purchase, self.now()).await
+    }
+
+    async fn find(&self, purchase: &Purchase) -> Result<Option<Machine>, Trouble> {
+        self.machine_find(purchase, self.now())
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, Trouble> {
+        self.machine_list(self.now())
+    }
+
+    async fn terminate(&self, doomed: &Doomed) -> Result<(), Trouble> {
+        self.machine_terminate(doomed)
+    }
+
+    async fn reboot(&self, machine: &MachineId) -> Result<(), Trouble> {
+        self.machine_reboot(machine)
+    }
+
+    async fn console(&self, machine: &MachineId) -> Result<String, Trouble> {
+        Ok(format!("{machine}: Booting\ncloud-init: could not reach the control plane\n"))
+    }
+
     async fn preflight(&self, ask: &Ask) -> Result<Done, Refusal> {
         self.asked("validation", ask).await
     }

@@ -321,9 +321,8 @@ impl<'a> Chooser<'a> {
             Strategy::RoundRobin => wait(a).cmp(&wait(b)),
             Strategy::Availability => a.availability.cmp(&b.availability),
         };
-        let fixed = |of: &Candidate<'_>| {
-            (of.priority, of.provider_index, of.spot_rank, of.region_rank)
-        };
+        let fixed =
+            |of: &Candidate<'_>| (of.priority, of.provider_index, of.spot_rank, of.region_rank);
         load_a
             .shunned()
             .cmp(&load_b.shunned())
@@ -344,7 +343,8 @@ impl<'a> Chooser<'a> {
             self.candidates.iter().filter(|candidate| candidate.backoff.is_some()).collect();
         failed.sort_by(|a, b| self.compare(a, b, &turn));
         let failed = failed.into_iter().filter_map(|candidate| {
-            let display = providers.get(&candidate.place.provider).map_or("", |facts| facts.display);
+            let display =
+                providers.get(&candidate.place.provider).map_or("", |facts| facts.display);
             Some(Closed::Failed(display, candidate.place.clone(), candidate.backoff?))
         });
         failed.chain(self.closed.iter().cloned()).collect()
@@ -406,7 +406,10 @@ pub(super) fn types_at<'b>(
 }
 
 /// The regions to buy in at a provider.
-pub(super) fn regions_at<'b>(choice: &'b ProviderChoice, facts: &'b ProviderFacts<'_>) -> Vec<&'b str> {
+pub(super) fn regions_at<'b>(
+    choice: &'b ProviderChoice,
+    facts: &'b ProviderFacts<'_>,
+) -> Vec<&'b str> {
     match choice.regions.is_empty() {
         true => vec![facts.default_region],
         false => choice.regions.iter().map(String::as_str).collect(),
@@ -440,7 +443,8 @@ pub(super) fn offer<'b>(
 ) -> Option<&'b Offer> {
     offers.iter().find(|offer| {
         let here = offer.region == region || offer.region == zone;
-        let zoned = zone.is_empty() || offer.zones.is_empty() || offer.zones.iter().any(|z| z == zone);
+        let zoned =
+            zone.is_empty() || offer.zones.is_empty() || offer.zones.iter().any(|z| z == zone);
         offer.machine_type == machine_type && here && zoned
     })
 }

@@ -78,9 +78,11 @@ pub(super) fn treat(
         if may(Cure::Diagnose) && signs.testable && !signs.wants_reboot {
             return Treatment::Diagnose;
         }
-        let reboots = member.instance.tried.iter().filter(|one| {
-            one.cure == Cure::Reboot && !passed(one.at, REBOOTS_WITHIN, now)
-        });
+        let reboots = member
+            .instance
+            .tried
+            .iter()
+            .filter(|one| one.cure == Cure::Reboot && !passed(one.at, REBOOTS_WITHIN, now));
         let can = abilities.is_some_and(|abilities| abilities.reboot);
         if may(Cure::Reboot) && can && signs.wants_reboot && reboots.count() < REBOOTS_MAX {
             return Treatment::Reboot;
@@ -99,7 +101,9 @@ pub(super) fn treat(
 /// When a record that was to take another's place came to nothing although it was bought; `None` if it did not.
 pub(super) fn in_vain(state: &State) -> Option<Timestamp> {
     match state {
-        State::Terminated { at, reason: Reason::Stale | Reason::BadHardware { .. }, .. } => Some(*at),
+        State::Terminated { at, reason: Reason::Stale | Reason::BadHardware { .. }, .. } => {
+            Some(*at)
+        }
         State::Terminating(leaving) => {
             matches!(leaving.reason, Reason::Stale | Reason::BadHardware { .. })
                 .then_some(leaving.since)
@@ -216,9 +220,8 @@ fn recovery(finding: &Finding) -> Option<RecoveryAction> {
 /// help.
 pub(super) fn condemned(member: &Member<'_>) -> Vec<String> {
     let Some(node) = member.node else { return Vec::new() };
-    let rebooted = of_this_sickness(node, &member.instance.tried)
-        .iter()
-        .any(|one| one.cure == Cure::Reboot);
+    let rebooted =
+        of_this_sickness(node, &member.instance.tried).iter().any(|one| one.cure == Cure::Reboot);
     let bad = node.findings.iter().filter(|finding| {
         let class = class(finding);
         finding.severity == Some(Severity::Unhealthy)

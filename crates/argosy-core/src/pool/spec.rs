@@ -199,7 +199,10 @@ impl Unavailable {
 
 /// Machine types that mean the same at every kind of provider, and what each kind calls them.
 const ABSTRACT_TYPES: [(&str, &[(&str, &str)]); 7] = [
-    ("h100-8x", &[("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g"), ("lambda", "gpu_8x_h100_sxm5")]),
+    (
+        "h100-8x",
+        &[("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g"), ("lambda", "gpu_8x_h100_sxm5")],
+    ),
     ("h100-1x", &[("aws", "p5.4xlarge"), ("gcp", "a3-highgpu-1g"), ("lambda", "gpu_1x_h100_pcie")]),
     ("a100-8x", &[("aws", "p4d.24xlarge"), ("gcp", "a2-highgpu-8g"), ("lambda", "gpu_8x_a100")]),
     ("a100-4x", &[("gcp", "a2-highgpu-4g"), ("lambda", "gpu_4x_a100")]),

@@ -303,7 +303,7 @@ pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Re
         let book = view.pool_book(record.pool);
         let fresh = PoolBook::new(record.pool);
         let known = book.map_or(&fresh, |book| &*book.value);
-        let after = pool::stale(known, record.id.as_str(), console, generation, now);
+        let after = pool::stale(known, &before.value, console, generation, now);
         put_book(&mut txn, book, after, &system(SELF), now);
         Ok((Some(txn), ()))
     };

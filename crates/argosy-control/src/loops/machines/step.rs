@@ -7,7 +7,8 @@ use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
 use argosy_core::access::Caller;
 use argosy_core::command::{CommandKind, Order as Command, issue};
-use argosy_core::instance::{Cure, Instance, InstanceId};
+use argosy_core::id::ResourceId;
+use argosy_core::instance::{Cure, Instance, InstanceId, Reason};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
 use argosy_core::machine::MachineId;
@@ -101,6 +102,30 @@ pub(super) async fn order(
     Ok(records)
 }
 
+/// Lets go of every machine of a pool that is gone, and forgets its book.
+pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<(), Error> {
+    let caller = system(SELF);
+    let decide = |view: &View, now: Timestamp| {
+        if view.resource(pool).is_some() {
+            return Ok((None, ()));
+        }
+        let mut txn = Txn::at(now);
+        txn.fence(bench.fence.clone());
+        for record in view.instances_of(pool).take(STEPS_MAX) {
+            if let Some(after) = record.value.leaving(Reason::PoolDeleted, now) {
+                let change = Mutation::update("leave", record, Arc::new(after));
+                Office::write_instance(&mut txn, change, &caller, now)?;
+            }
+        }
+        let over = view.instances_of(pool).all(|record| record.value.state.is_over());
+        if let Some(book) = view.pool_book(pool).filter(|_| over) {
+            Office::put(&mut txn, Mutation::remove("forget", book, None), &caller, now);
+        }
+        Ok(((!txn.is_empty()).then_some(txn), ()))
+    };
+    bench.office.decide(decide).await.map(|_| ())
+}
+
 fn new(bench: &Bench, scene: &Scene, buy: &Buy, now: Timestamp) -> Instance {
     let resource = &scene.resource.value;
     let unique = bench.office.ids.token(now);
@@ -166,8 +191,7 @@ impl<'a> Hand<'a> {
                 self.order_node(node.as_str(), CommandKind::Uncordon, reason, false, None)?;
             }
             Step::Drain { node, reason, automatic, drain_for } => {
-                let time = Some(*drain_for);
-                self.order_node(node.as_str(), CommandKind::Drain, reason, *automatic, time)?;
+                self.order_node(node.as_str(), CommandKind::Drain, reason, *automatic, *drain_for)?;
             }
             Step::Diagnose { instance, because, .. } => {
                 let Some((record, Some(node))) = self.same(instance.as_str()) else {

@@ -81,7 +81,12 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn pool(&mut self, provider: Option<&str>, region: Option<&str>, catalog: &Catalog) -> PoolSpec {
+    fn pool(
+        &mut self,
+        provider: Option<&str>,
+        region: Option<&str>,
+        catalog: &Catalog,
+    ) -> PoolSpec {
         let nodes_given = self.keep(catalog.node_count(self.spec.get("nodeCount"))).flatten();
         let providers = self.providers(provider, region, catalog);
         let types = self.types(&providers, catalog);
@@ -449,7 +454,11 @@ impl<'a> Reader<'a> {
                 None
             }
             Err(complaint) => {
-                self.complain("drainFor", Constraint::Format, format!("spec.drainFor: {complaint}"));
+                self.complain(
+                    "drainFor",
+                    Constraint::Format,
+                    format!("spec.drainFor: {complaint}"),
+                );
                 None
             }
         }
