@@ -1,5 +1,7 @@
 //! What is wrong with one field of somebody's input, in words they can act on.
 
+pub(crate) mod reader;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

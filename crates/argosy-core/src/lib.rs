@@ -62,6 +62,8 @@ pub mod gate;
 
 pub mod pool;
 
+pub mod window;
+
 pub mod ledger;
 
 pub mod why;
