@@ -64,6 +64,8 @@ pub mod pool;
 
 pub mod window;
 
+pub mod autoscale;
+
 pub mod ledger;
 
 pub mod why;

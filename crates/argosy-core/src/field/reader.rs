@@ -60,6 +60,13 @@ impl<'a> Reader<'a> {
         self.complaints.push(complaint);
     }
 
+    /// A complaint about a member whose value may be a secret.
+    pub(crate) fn complain_of_secret(&mut self, name: &str, rule: Constraint, message: &str) {
+        let field = self.path(name);
+        let complaint = FieldError::new(&field, rule, format!("{field} {message}"));
+        self.complaints.push(complaint);
+    }
+
     /// Complaints of what is deeper.
     pub(crate) fn take<T>(&mut self, read: Result<T, Vec<FieldError>>) -> Option<T> {
         read.map_err(|complaints| self.complaints.extend(complaints)).ok()

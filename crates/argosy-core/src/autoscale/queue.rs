@@ -1,0 +1,99 @@
+//! Queue: as many nodes as the jobs need.
+//!
+//! What a newcomer gets wrong: jobs that wait come on top of those that run. An empty queue in front of
+//! forty busy nodes asks for forty nodes, not for none; so waiting jobs are added to the nodes that work.
+
+use super::metrics::Facts;
+use super::{Counted, Opinion, nodes_for};
+use crate::field::reader::Reader;
+use serde::Serialize;
+
+/// The most jobs of one node: more are threads.
+const JOBS_PER_NODE_MAX: u32 = 100_000;
+
+/// How many jobs fit on a node, and which are counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Queue {
+    /// How many jobs one node takes.
+    pub jobs_per_node: u32,
+    /// What is counted.
+    pub metric: Jobs,
+}
+
+/// Which jobs are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Jobs {
+    /// Those that wait; the nodes that work already are needed besides.
+    PendingJobs,
+    /// Those that wait or run.
+    QueueDepth,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Queue { jobs_per_node: 10, metric: Jobs::PendingJobs }
+    }
+}
+
+impl Queue {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Queue {
+        let default = Queue::default();
+        let metrics = [("pendingJobs", Jobs::PendingJobs), ("queueDepth", Jobs::QueueDepth)];
+        Queue {
+            jobs_per_node: reader
+                .count("jobsPerNode", (1, JOBS_PER_NODE_MAX))
+                .unwrap_or(default.jobs_per_node),
+            metric: reader.choice("metric", &metrics).unwrap_or(default.metric),
+        }
+    }
+
+    /// How many nodes so many jobs fill.
+    pub(super) fn nodes_for(&self, jobs: u64) -> u32 {
+        let nodes = jobs.div_ceil(u64::from(self.jobs_per_node.max(1)));
+        u32::try_from(nodes).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn ask(&self, facts: &Facts<'_>) -> Opinion {
+        let each = self.jobs_per_node;
+        let read = match self.metric {
+            Jobs::PendingJobs => &facts.pending_jobs,
+            Jobs::QueueDepth => &facts.queue_depth,
+        };
+        let jobs = match read {
+            Ok(jobs) => *jobs,
+            Err(why) => return Opinion::none(why),
+        };
+        let target = self.nodes_for(jobs);
+        let (jobs, nodes) = (Counted(jobs, "job"), Counted(target, "node"));
+        match self.metric {
+            Jobs::QueueDepth => {
+                Opinion::new(target, format!("{jobs} in the queue at {each} a node need {nodes}"))
+            }
+            Jobs::PendingJobs => {
+                let (busy, how) = busy(facts);
+                let reason = format!("{jobs} waiting at {each} a node need {nodes} beside {how}");
+                Opinion::new(busy.saturating_add(target), reason)
+            }
+        }
+    }
+}
+
+/// How many nodes work, and how that is known.
+fn busy(facts: &Facts<'_>) -> (u32, String) {
+    match (facts.busy, &facts.utilization) {
+        (Some(busy), _) => (busy, format!("{busy} that work")),
+        (None, Ok(percent)) => {
+            let busy = nodes_for(percent / 100.0 * f64::from(facts.ready));
+            (busy, format!("the work of {busy}"))
+        }
+        // Whoever does not know must not take nodes away.
+        (None, Err(_)) => {
+            (facts.ready, format!("{} that may all work (utilization is not known)", facts.ready))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
