@@ -38,6 +38,9 @@ pub(crate) const HISTORY: &str = "history";
 /// The stream of events that were given up.
 pub(crate) const DEAD_LETTERS: &str = "dead-letters";
 
+/// The stream of what pools' sizes were judged by.
+pub(crate) const POOL_HISTORY: &str = "pool-history";
+
 /// How many entries of a stream are read at a time.
 pub(crate) const PAGE: usize = 1000;
 

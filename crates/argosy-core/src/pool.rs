@@ -24,6 +24,7 @@ pub use spec::{
 
 mod name;
 
+use crate::autoscale::Advice;
 use crate::id::ResourceId;
 use crate::machine::Trouble;
 use jiff::Timestamp;
@@ -43,6 +44,9 @@ pub struct PoolBook {
     /// When the size was last changed by an autoscaler, and whether it grew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaled: Option<(Timestamp, bool)>,
+    /// What the autoscaler last said, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<(Timestamp, Advice)>,
     /// What was decided lately and why, the newest last; at most `DECISIONS_MAX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,

@@ -26,11 +26,12 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId, Limits, Next, next};
 use argosy_core::inventory::Orphan;
 use argosy_core::machine::{MachineId, Offer, Trouble};
+use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan};
 use argosy_core::resource::Kind;
 use argosy_store::Revision;
 use argosy_store::engine::Fence;
-use argosy_store::view::Event;
+use argosy_store::view::{DocumentChange, Event};
 use jiff::{SignedDuration, Timestamp};
 use picture::Scene;
 use shelf::Shelf;
@@ -367,6 +368,7 @@ impl Desk {
         }
         self.pools.extend(&event.pool_books);
         for change in &event.nodes {
+            self.observe(change);
             let record = self.bench.office.store.read(|view| {
                 view.instance(&change.id).map(|record| (record.value.pool, record.value.id.clone()))
             });
@@ -374,6 +376,15 @@ impl Desk {
                 self.pools.insert(pool);
                 self.records.insert(record);
             }
+        }
+    }
+
+    /// Tells whoever wants to know that a node turned bad.
+    fn observe(&self, change: &DocumentChange<Node>) {
+        let Some(after) = &change.after else { return };
+        let was_bad = change.before.as_ref().is_some_and(|before| before.value.is_bad());
+        if after.value.is_bad() && !was_bad {
+            self.bench.extensions.observer.node_unhealthy(&after.value);
         }
     }
 

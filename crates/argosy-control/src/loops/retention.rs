@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::loops::{Beats, RENEW_EVERY, lead};
 use crate::node::LEDGER;
-use crate::office::{AUDIT, DEAD_LETTERS, HISTORY, Office};
+use crate::office::{AUDIT, DEAD_LETTERS, HISTORY, Office, POOL_HISTORY};
 use argosy_store::Txn;
 use argosy_store::engine::{EntryQuery, Fence, Retention, StreamRetention};
 use jiff::{SignedDuration, Timestamp};
@@ -61,6 +61,7 @@ async fn forget(office: &Office, fence: &Fence) -> Result<(), argosy_store::Erro
         (HISTORY, office.settings.history_kept),
         (DEAD_LETTERS, office.settings.history_kept),
         (LEDGER, office.settings.history_kept),
+        (POOL_HISTORY, office.settings.history_kept),
     ] {
         streams.push(old_entries(office, stream, before(now, kept)).await?);
     }

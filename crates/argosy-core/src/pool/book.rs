@@ -25,6 +25,7 @@ impl PoolBook {
             pool,
             target: None,
             scaled: None,
+            advice: None,
             decisions: Vec::new(),
             stale_in_a_row: 0,
             paused: None,

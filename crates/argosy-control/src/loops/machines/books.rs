@@ -95,7 +95,7 @@ pub(super) async fn amend(
     bench.office.decide(decide).await.map(|(_, changed)| changed)
 }
 
-fn fenced(bench: &Bench, now: Timestamp) -> Txn {
+pub(super) fn fenced(bench: &Bench, now: Timestamp) -> Txn {
     let mut txn = Txn::at(now);
     txn.fence(bench.fence.clone());
     txn

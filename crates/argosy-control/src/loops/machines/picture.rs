@@ -3,6 +3,7 @@
 use super::shelf::Shelf;
 use super::{Bench, SELF};
 use argosy_core::adapter::AdapterSpec;
+use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::Catalog;
 use argosy_core::command::Command;
 use argosy_core::field::FieldError;
@@ -17,6 +18,7 @@ use argosy_store::view::{Stored, View};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A pool, with everything that belongs to it.
 pub(super) struct Scene {
@@ -30,7 +32,7 @@ pub(super) struct Scene {
     stopped: Option<String>,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
-    excused: bool,
+    autoscaling: Option<Autoscaling>,
     /// The provider of the cluster, if it names one.
     provider: Option<String>,
 }
@@ -72,12 +74,26 @@ impl Scene {
                     .collect(),
                 stopped: stopped(view, &resource.value.tenant, &pool_name),
                 turn: ours.map(turn),
-                excused,
+                autoscaling: resource
+                    .value
+                    .spec
+                    .get("autoscaling")
+                    .and_then(|value| Autoscaling::parse(value, "spec.autoscaling").ok()),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
                 resource: resource.clone(),
                 pool_name,
             })
         })
+    }
+
+    /// Who changes its size.
+    pub(super) fn autoscaling(&self) -> Option<&Autoscaling> {
+        self.autoscaling.as_ref()
+    }
+
+    /// Its nodes, in whatever state.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.records.iter().filter_map(|seen| seen.node.as_ref()).map(|node| &node.value)
     }
 
     /// Whether the adapter `machines` is ours, and may speak.
