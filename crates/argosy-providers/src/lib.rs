@@ -8,4 +8,5 @@ mod outbound;
 
 pub mod webhook;
 
+pub mod metrics;
 pub mod scheduler;
