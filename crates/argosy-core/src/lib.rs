@@ -52,6 +52,8 @@ pub mod breaker;
 
 pub mod remedy;
 
+pub mod window;
+
 pub mod machine;
 
 pub mod instance;
@@ -61,8 +63,6 @@ pub mod inventory;
 pub mod gate;
 
 pub mod pool;
-
-pub mod window;
 
 pub mod autoscale;
 

@@ -179,7 +179,7 @@ impl<'a> Chooser<'a> {
             let why = format!("{} has no spot machines", facts.display);
             return self.closed.push(Closed::Lacks(why));
         }
-        let types = types_at(spec, choice, facts);
+        let types = types_at(spec, Some(choice), facts);
         if types.is_empty() {
             let wanted = spec.types.join(", ");
             let why = format!("{} has nothing like {wanted}", facts.display);
@@ -392,10 +392,10 @@ fn spots(capacity: Capacity, facts: &ProviderFacts<'_>) -> Vec<bool> {
 /// The machine types to buy at a provider, in its own words; one that is empty is the provider's default.
 pub(super) fn types_at<'b>(
     spec: &'b PoolSpec,
-    choice: &'b ProviderChoice,
+    choice: Option<&'b ProviderChoice>,
     facts: &ProviderFacts<'_>,
 ) -> Vec<&'b str> {
-    let wanted: Vec<&str> = match &choice.machine_type {
+    let wanted: Vec<&str> = match choice.and_then(|choice| choice.machine_type.as_deref()) {
         Some(machine_type) => vec![machine_type],
         None => spec.types.iter().map(String::as_str).collect(),
     };

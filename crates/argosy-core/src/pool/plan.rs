@@ -1,5 +1,13 @@
 //! What is missing from a pool, who has to go, and what to do about those who are sick.
 
+mod cost;
+mod planner;
+mod stand;
+
+pub(super) use cost::Cost;
+pub(super) use planner::{Blocked, Purpose, Sick, Summary};
+pub(super) use stand::Standing;
+
 use super::outcome::Outcome;
 use super::{PoolBook, PoolSpec};
 use crate::instance::{Instance, InstanceId, Reason};
@@ -8,6 +16,7 @@ use crate::machine::{Abilities, Notice, Offer, Order};
 use crate::node::{Node, NodeId};
 use crate::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
+use planner::Planner;
 use std::collections::BTreeMap;
 
 /// A pool as it is: all that a plan is made from.
@@ -170,8 +179,13 @@ pub enum Step {
 }
 
 /// Makes the plan. Takes time in proportion to the pool.
+///
+/// Guarantees, however often it is asked and carried out: no number is bought twice; no more machines than the
+/// target and `maxUnavailable` are held; no node in service is disturbed below `minAvailable`; a node that can
+/// still work is let go only after its replacement is ready, and what runs on it has ended or had its time.
 pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
-    let _ = now;
-    let _ = picture;
-    Plan { buy: Vec::new(), steps: Vec::new(), book: None, outcome: Outcome::Waiting, next: None }
+    Planner::new(picture, now).plan()
 }
+
+#[cfg(test)]
+mod tests;

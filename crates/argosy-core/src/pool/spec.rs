@@ -8,6 +8,7 @@ use crate::instance::Cure;
 use crate::machine::Offer;
 use crate::node::settings::{self, Budget, PoolSettings};
 use crate::resource::Spec;
+use crate::window::Windows;
 use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub struct PoolSpec {
     /// The most the pool may cost, in US dollars per hour.
     pub max_hourly_cost: Option<f64>,
     /// When nodes that are well may be disturbed.
-    pub maintenance: Option<Value>,
+    pub maintenance: Windows,
     /// Who changes its size.
     pub autoscaling: Option<Value>,
     /// How far we go by ourselves with a node that is sick or lost.
@@ -124,6 +125,32 @@ pub enum Unavailable {
     Nodes(u32),
     /// In percent of the pool, at least one.
     Percent(f64),
+}
+
+impl Default for PoolSpec {
+    /// One node, wherever there is one.
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            min: 0,
+            max: u32::MAX,
+            types: Vec::new(),
+            zones: Vec::new(),
+            capacity: Capacity::OnDemand,
+            image: String::new(),
+            providers: Vec::new(),
+            strategy: Strategy::Priority,
+            max_hourly_cost: None,
+            maintenance: Windows::default(),
+            autoscaling: None,
+            remedy: Remedy::Replace,
+            cures: vec![Cure::Diagnose, Cure::Reboot, Cure::Replace],
+            drain_for: None,
+            max_unavailable: Unavailable::Percent(10.0),
+            min_available: 0,
+            labels: BTreeMap::new(),
+        }
+    }
 }
 
 impl PoolSpec {

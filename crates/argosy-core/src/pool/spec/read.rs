@@ -11,6 +11,7 @@ use crate::label::{Labels, is_value};
 use crate::nearest::nearest;
 use crate::resource::Spec;
 use crate::span::{self, Written};
+use crate::window::Windows;
 use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
                 ],
             ),
             max_hourly_cost: self.cost(),
-            maintenance: self.object("maintenance"),
+            maintenance: self.maintenance(),
             autoscaling: self.object("autoscaling"),
             remedy: self.word(
                 "remedy",
@@ -408,6 +409,26 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+
+    fn maintenance(&mut self) -> Windows {
+        let value = match self.spec.get("maintenance") {
+            None => return Windows::default(),
+            Some(Value::Object(object)) => object,
+            Some(value) => {
+                self.wrong_type("maintenance", "an object", value);
+                return Windows::default();
+            }
+        };
+        let prefix = self.field("maintenance");
+        let mut reader = Reader { spec: value, prefix: prefix.clone(), errors: Vec::new() };
+        reader.slips(&["windows"]);
+        self.errors.append(&mut reader.errors);
+        let Some(windows) = value.get("windows") else { return Windows::default() };
+        Windows::parse(windows, &format!("{prefix}.windows")).unwrap_or_else(|complaints| {
+            self.errors.extend(complaints);
+            Windows::default()
+        })
     }
 
     fn object(&mut self, name: &str) -> Option<Value> {

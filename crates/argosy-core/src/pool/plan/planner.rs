@@ -1,0 +1,893 @@
+//! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
+
+use super::stand::{bad_serial, outdated};
+use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
+use crate::breaker::later;
+use crate::instance::{InstanceId, Reason, State};
+use crate::node::{Duty, Node};
+use crate::pool::choice::{Chooser, Closed, Resident};
+use crate::pool::cure::{self, Treatment};
+use crate::pool::{BuyingPaused, Outcome, PoolBook, Remedy, outcome};
+use jiff::{SignedDuration, Timestamp};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+/// How long a lost node must have been silent to be given up before its replacement could be bought, where that
+/// makes room for it: networks are mended within less.
+const LOST_FOR_GOOD: SignedDuration = SignedDuration::from_mins(30);
+
+/// So many machines within an hour that came with a GPU known to be bad stop buying for the rest of it.
+const BAD_HARDWARE_MAX: usize = 3;
+/// The hour of `BAD_HARDWARE_MAX`.
+const BAD_HARDWARE_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// What a pool consists of: one of its nodes, or what is to become one.
+struct Seat {
+    member: usize,
+    /// Who is to take its place.
+    replacement: Option<usize>,
+    /// In what it is not what the spec asks for.
+    outdated: Option<String>,
+    /// Whether the pool is to be smaller by it.
+    leaving: bool,
+}
+
+/// What keeps us from buying.
+#[derive(Clone, Debug)]
+pub(in crate::pool) enum Blocked<'a> {
+    /// Machines do not register.
+    Paused(&'a BuyingPaused),
+    /// It would cost too much.
+    Cost { sum: f64, next: f64, max: f64 },
+    /// There is nowhere to buy.
+    NoPlace { closed: Vec<Closed<'a>>, until: Option<Timestamp> },
+    /// What is bought has GPUs that are known to be bad.
+    BadHardware { machines: usize, until: Timestamp },
+}
+
+/// What a purchase was to be for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::pool) enum Purpose {
+    /// A seat that nobody holds.
+    Seat,
+    /// A node that is sick or lost.
+    Sick,
+    /// A node that is not what the spec asks for.
+    Update,
+}
+
+/// A node that is out of service for its health, and what is done about it.
+#[derive(Clone, Debug)]
+pub(in crate::pool) struct Sick {
+    pub(in crate::pool) member: usize,
+    pub(in crate::pool) doing: String,
+    /// Nothing more can be done by ourselves.
+    pub(in crate::pool) human: bool,
+}
+
+/// What the report is made from.
+#[derive(Debug, Default)]
+pub(in crate::pool) struct Summary<'a> {
+    pub(in crate::pool) target: u32,
+    pub(in crate::pool) ready: Vec<usize>,
+    pub(in crate::pool) coming: Vec<usize>,
+    /// Registered, and not in service for no reason that we act on.
+    pub(in crate::pool) unsure: Vec<usize>,
+    pub(in crate::pool) held: Vec<usize>,
+    pub(in crate::pool) sick: Vec<Sick>,
+    /// On their way out, or to be.
+    pub(in crate::pool) parting: Vec<usize>,
+    /// How many are not what the spec asks for, and in what one of them is not.
+    pub(in crate::pool) outdated: usize,
+    pub(in crate::pool) outdated_in: Option<String>,
+    /// When the next window for disturbing them opens, if none is open.
+    pub(in crate::pool) window: Option<Timestamp>,
+    /// Seats that nobody holds, after what is bought now.
+    pub(in crate::pool) missing: u32,
+    pub(in crate::pool) buying: usize,
+    pub(in crate::pool) blocked: Option<(Purpose, Blocked<'a>)>,
+    /// Why nothing is done by ourselves.
+    pub(in crate::pool) stopped: Option<&'a str>,
+}
+
+pub(super) struct Planner<'p, 'a> {
+    picture: &'p Picture<'a>,
+    now: Timestamp,
+    target: u32,
+    /// One for each member; `None` for one that is over.
+    standings: Vec<Option<Standing>>,
+    seats: Vec<Seat>,
+    /// How many machines there are that are not on their way out, with what is bought now.
+    held: u32,
+    /// How many nodes are in service and not told to leave.
+    ready: u32,
+    chooser: Option<Chooser<'p>>,
+    cost: Cost<'p>,
+    numbers: BTreeSet<u32>,
+    lifted: bool,
+    summary: Summary<'p>,
+    plan: Plan,
+}
+
+impl<'p, 'a> Planner<'p, 'a>
+where
+    'a: 'p,
+{
+    pub(super) fn new(picture: &'p Picture<'a>, now: Timestamp) -> Self {
+        let standing = |member: &Member<'_>| {
+            (!member.instance.state.is_over()).then(|| Standing::of(member, picture, now))
+        };
+        let standings: Vec<Option<Standing>> = picture.members.iter().map(standing).collect();
+        let target = picture.spec.target(picture.book.target);
+        let generation = picture.resource.generation;
+        let plan = Plan {
+            buy: Vec::new(),
+            steps: Vec::new(),
+            book: None,
+            outcome: Outcome::Waiting,
+            next: None,
+        };
+        let count = |wanted: fn(&Standing) -> bool| {
+            let held = standings.iter().flatten().filter(|standing| wanted(standing));
+            u32::try_from(held.count()).unwrap_or(u32::MAX)
+        };
+        Self {
+            now,
+            target,
+            held: count(Standing::is_seated),
+            ready: count(|standing| *standing == Standing::Ready),
+            standings,
+            seats: Vec::new(),
+            chooser: None,
+            cost: Cost::of(picture),
+            numbers: BTreeSet::new(),
+            lifted: picture.book.paused.as_ref().is_some_and(|it| it.generation != generation),
+            summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
+            plan,
+            picture,
+        }
+    }
+
+    pub(super) fn plan(mut self) -> Plan {
+        if self.picture.resource.deletion.is_some() {
+            return self.delete();
+        }
+        self.sit();
+        self.see_off_unseated();
+        self.shrink();
+        self.grow();
+        self.heal();
+        self.update();
+        self.keep_wanted();
+        self.finish()
+    }
+
+    fn member(&self, index: usize) -> Option<&'p Member<'a>> {
+        self.picture.members.get(index)
+    }
+
+    fn standing(&self, index: usize) -> Standing {
+        self.standings.get(index).cloned().flatten().unwrap_or(Standing::Leaving)
+    }
+
+    fn is_ready(&self, index: usize) -> bool {
+        self.standings.get(index).is_some_and(|one| *one == Some(Standing::Ready))
+    }
+
+    fn wake(&mut self, at: Timestamp) {
+        self.plan.next = Some(self.plan.next.map_or(at, |next| next.min(at)));
+    }
+
+    fn leave(&mut self, index: usize, reason: Reason) {
+        let Some(member) = self.member(index) else { return };
+        self.plan.steps.push(Step::Leave { instance: member.instance.id.clone(), reason });
+        self.summary.parting.push(index);
+    }
+
+    /// The pool is deleted: everything goes, at once.
+    fn delete(mut self) -> Plan {
+        let mut left = Vec::new();
+        for (index, member) in self.picture.members.iter().enumerate() {
+            if member.instance.state.is_over() {
+                continue;
+            }
+            left.push(index);
+            if !matches!(member.instance.state, State::Terminating(_)) {
+                self.leave(index, Reason::PoolDeleted);
+            }
+        }
+        self.plan.outcome = outcome::removing(self.picture, &left, &self.cost);
+        self.plan
+    }
+
+    /// Who holds a seat, and who is to take whose.
+    fn sit(&mut self) {
+        let live = |standing: &Option<Standing>| standing.as_ref().is_some_and(Standing::is_seated);
+        let mut by_id: HashMap<&str, usize> = HashMap::new();
+        let mut late = Vec::new();
+        for (index, standing) in self.standings.iter().enumerate() {
+            let Some(member) = self.picture.members.get(index).filter(|_| live(standing)) else {
+                continue;
+            };
+            self.numbers.insert(member.instance.number);
+            by_id.insert(member.instance.id.as_str(), index);
+            if member.instance.replaces.is_some() {
+                late.push(index);
+            }
+        }
+        let mut replaced: HashMap<usize, usize> = HashMap::new();
+        let mut replacing: BTreeSet<usize> = BTreeSet::new();
+        for index in late {
+            let replaces = self.member(index).and_then(|member| member.instance.replaces.as_ref());
+            let Some(old) = replaces.and_then(|id| by_id.get(id.as_str())).copied() else {
+                continue;
+            };
+            let hopeful = self.standing(index).is_hopeful();
+            if hopeful && !replaced.contains_key(&old) && self.is_to_go(old) {
+                replaced.insert(old, index);
+                replacing.insert(index);
+            }
+        }
+        for index in 0..self.standings.len() {
+            let seated = self.standings.get(index).is_some_and(live);
+            if !seated || replacing.contains(&index) {
+                continue;
+            }
+            self.seats.push(Seat {
+                member: index,
+                replacement: replaced.get(&index).copied(),
+                outdated: self.outdated(index),
+                leaving: false,
+            });
+        }
+    }
+
+    /// Whether a node is to be replaced as it is now. One that is well again is not.
+    fn is_to_go(&self, index: usize) -> bool {
+        match self.standing(index) {
+            Standing::Sick { .. } | Standing::Recovering | Standing::Held => true,
+            Standing::Ready | Standing::Unsure | Standing::Coming | Standing::Parting => {
+                self.outdated(index).is_some()
+            }
+            Standing::Condemned(_)
+            | Standing::Reclaimed
+            | Standing::Terminated(_)
+            | Standing::Leaving => false,
+        }
+    }
+
+    fn outdated(&self, index: usize) -> Option<String> {
+        let member = self.member(index)?;
+        let bad = member.node.and_then(|node| bad_serial(node, self.picture));
+        let bad = bad.map(|serial| format!("its GPU {serial} is known to be bad"));
+        bad.or_else(|| outdated(member, self.picture))
+    }
+
+    /// Those who hold no seat: terminated by a person, refused at boot, taken back by their provider.
+    fn see_off_unseated(&mut self) {
+        for index in 0..self.standings.len() {
+            match self.standings.get(index).cloned().flatten() {
+                Some(Standing::Terminated(by)) => {
+                    self.leave(index, Reason::NodeTerminated { by });
+                }
+                Some(Standing::Condemned(serial)) if self.picture.stopped.is_none() => {
+                    self.leave(index, Reason::BadHardware { serial });
+                }
+                Some(Standing::Reclaimed) => {
+                    let at = self.member(index).and_then(|member| member.notice?.at);
+                    if let Some(at) = at.filter(|at| self.now < *at) {
+                        self.wake(at);
+                    }
+                    let over = at.is_some_and(|at| at <= self.now);
+                    if over || self.is_lost(index) {
+                        self.leave(index, Reason::Reclaimed);
+                    } else {
+                        let why = "its provider takes it back";
+                        self.part(index, why, Reason::Reclaimed);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_lost(&self, index: usize) -> bool {
+        let lost = self.member(index).and_then(|member| member.lost_for);
+        lost.is_some_and(|time| self.picture.act_after <= time)
+    }
+
+    /// One step on a node's way out: cordon, drain, and when the drain has ended or had its time, the return.
+    fn part(&mut self, index: usize, why: &str, reason: Reason) {
+        let Some(member) = self.member(index) else { return };
+        let Some(node) = member.node else { return self.leave(index, reason) };
+        self.summary.parting.push(index);
+        match drained(node, self.now) {
+            Drained::Over => {
+                self.summary.parting.pop();
+                if let Reason::Replaced { because, .. } = &reason {
+                    self.condemn(index, because.clone());
+                }
+                self.leave(index, reason);
+            }
+            Drained::Until(deadline) => self.wake(deadline),
+            Drained::NotBegun if member.commanded => {}
+            Drained::NotBegun => {
+                let (node_id, reason) = (node.id.clone(), why.to_owned());
+                let hurry = self.standing(index) == Standing::Reclaimed;
+                let drain_for = self.picture.spec.drain_for;
+                self.plan.steps.push(match node.duty.hold() {
+                    // Cordoned first, so that the whole walk can be seen; a drain does both.
+                    None if !hurry => Step::Cordon { node: node_id, reason },
+                    hold => {
+                        let automatic = hold.is_some_and(|hold| hold.automatic);
+                        Step::Drain { node: node_id, reason, automatic, drain_for }
+                    }
+                });
+            }
+        }
+    }
+
+    fn condemn(&mut self, index: usize, because: String) {
+        let Some(member) = self.member(index) else { return };
+        let serials = cure::condemned(member);
+        if let Some(node) = member.node.filter(|_| !serials.is_empty()) {
+            self.plan.steps.push(Step::Condemn { serials, because, node: node.id.clone() });
+        }
+    }
+
+    /// More seats than wanted: those whose loss disturbs least go first.
+    fn shrink(&mut self) {
+        let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
+        let surplus = usize::try_from(seats.saturating_sub(self.target)).unwrap_or(0);
+        if surplus == 0 {
+            return;
+        }
+        let spec = self.picture.spec;
+        let by_itself = spec.autoscaling.is_some() && self.picture.book.target.is_some();
+        let window = !by_itself || spec.maintenance.contains(self.now);
+        if by_itself && self.picture.stopped.is_some() {
+            return;
+        }
+        let mut order: Vec<usize> =
+            (0..self.seats.len()).filter(|seat| self.rank(*seat).is_some()).collect();
+        order.sort_by_cached_key(|seat| self.rank(*seat));
+        let mut waits = false;
+        for seat in order.into_iter().take(surplus) {
+            let Some(Seat { member: index, replacement, .. }) = self.seats.get(seat) else {
+                continue;
+            };
+            let (index, replacement) = (*index, *replacement);
+            let in_service =
+                [Some(index), replacement].into_iter().flatten().filter(|one| self.is_ready(*one));
+            let in_service = u32::try_from(in_service.count()).unwrap_or(u32::MAX);
+            if 0 < in_service && !window {
+                waits = true;
+                continue;
+            }
+            if 0 < in_service && self.ready < spec.min_available.saturating_add(in_service) {
+                continue;
+            }
+            self.ready = self.ready.saturating_sub(in_service);
+            if let Some(seat) = self.seats.get_mut(seat) {
+                seat.leaving = true;
+            }
+            if let Some(replacement) = replacement {
+                self.go(replacement, Reason::Unwanted);
+            }
+            self.go(index, Reason::ScaleDown);
+        }
+        if waits {
+            self.wait_for_window();
+        }
+    }
+
+    fn wait_for_window(&mut self) {
+        let opens = self.picture.spec.maintenance.next_edge(self.now);
+        self.summary.window = opens;
+        if let Some(at) = opens {
+            self.wake(at);
+        }
+    }
+
+    /// Lets a machine go that is wanted no more: at once if nothing can run on it.
+    fn go(&mut self, index: usize, reason: Reason) {
+        let Some(member) = self.member(index) else { return };
+        let lost = self.standing(index) == Standing::Sick { lost: true };
+        self.held = self.held.saturating_sub(1);
+        if lost || self.standing(index) == Standing::Coming || member.node.is_none() {
+            self.leave(index, reason);
+        } else {
+            self.part(index, "the pool needs fewer nodes", reason);
+        }
+    }
+
+    /// Who goes first when the pool shrinks; `None`: not at all. What began goes on, then the sick, those who
+    /// are not up yet, those who are not in service, what is not as the spec says, the idle, and the youngest.
+    fn rank(&self, seat: usize) -> Option<(u8, bool, u8, Reverse<Timestamp>, &'p InstanceId)> {
+        let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
+        let serving = replacement.is_some_and(|one| self.is_ready(one));
+        let class = match self.standing(*index) {
+            Standing::Parting if replacement.is_none() => 0,
+            _ if serving => 4,
+            Standing::Sick { .. } | Standing::Recovering => 1,
+            Standing::Coming => 2,
+            Standing::Parting | Standing::Unsure => 3,
+            Standing::Ready => 4,
+            Standing::Held
+            | Standing::Condemned(_)
+            | Standing::Reclaimed
+            | Standing::Terminated(_)
+            | Standing::Leaving => return None,
+        };
+        let member = self.member(*index)?;
+        let at = Reverse(member.instance.ordered_at);
+        Some((class, outdated.is_none(), busy(member), at, &member.instance.id))
+    }
+
+    /// Seats that nobody holds. Those of machines that are being taken back keep their number.
+    fn grow(&mut self) {
+        let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
+        let missing = self.target.saturating_sub(seats);
+        self.summary.missing = missing;
+        if missing == 0 || !self.picture.its_turn {
+            return;
+        }
+        let successors: BTreeSet<&str> = self
+            .picture
+            .members
+            .iter()
+            .filter(|member| !member.instance.state.is_over())
+            .filter_map(|member| member.instance.replaces.as_ref().map(InstanceId::as_str))
+            .collect();
+        let going: Vec<&Member<'a>> = self
+            .standings
+            .iter()
+            .zip(&self.picture.members)
+            .filter(|(standing, _)| **standing == Some(Standing::Reclaimed))
+            .map(|(_, member)| member)
+            .filter(|member| !successors.contains(member.instance.id.as_str()))
+            .collect();
+        let mut going = going.into_iter();
+        let mut free = 1;
+        for _ in 0..missing {
+            let bought = match going.next() {
+                Some(member) => {
+                    let (number, id) = (member.instance.number, member.instance.id.clone());
+                    let why = format!("{id} is taken back by its provider");
+                    self.buy(number, Some(id), why, Purpose::Seat)
+                }
+                None => {
+                    while self.numbers.contains(&free) {
+                        free += 1;
+                    }
+                    let why = format!("node {free} of {}", self.target);
+                    self.buy(free, None, why, Purpose::Seat)
+                }
+            };
+            if !bought {
+                return;
+            }
+            self.summary.missing -= 1;
+        }
+    }
+
+    /// Nodes that are sick or lost: cured, or replaced, who has been so for longest first.
+    fn heal(&mut self) {
+        let mut sick: Vec<(Timestamp, usize)> = Vec::new();
+        for (at, seat) in self.seats.iter().enumerate() {
+            let ill = matches!(self.standing(seat.member), Standing::Sick { .. }) && !seat.leaving;
+            let node = self.member(seat.member).and_then(|member| member.node).filter(|_| ill);
+            sick.extend(node.map(|node| (cure::fell_ill_at(node), at)));
+        }
+        if sick.is_empty() {
+            return;
+        }
+        sick.sort_unstable();
+        let in_vain = self.replaced_in_vain();
+        for (_, seat) in sick {
+            let Some(Seat { member: index, replacement, .. }) = self.seats.get(seat) else {
+                continue;
+            };
+            let (index, replacement) = (*index, *replacement);
+            let (doing, human) = match replacement {
+                Some(replacement) => (self.hand_over(index, replacement), false),
+                None => self.treat(index, &in_vain),
+            };
+            self.summary.sick.push(Sick { member: index, doing, human });
+        }
+    }
+
+    /// When replacements came to nothing, by whom they were to replace.
+    fn replaced_in_vain(&self) -> HashMap<&'p str, Vec<Timestamp>> {
+        let mut in_vain: HashMap<&str, Vec<Timestamp>> = HashMap::new();
+        for member in &self.picture.members {
+            let replaces = member.instance.replaces.as_ref();
+            let at = replaces.and_then(|_| cure::in_vain(&member.instance.state));
+            if let (Some(replaces), Some(at)) = (replaces, at) {
+                in_vain.entry(replaces.as_str()).or_default().push(at);
+            }
+        }
+        in_vain
+    }
+
+    /// A node whose replacement is bought: it goes when that is ready.
+    fn hand_over(&mut self, index: usize, replacement: usize) -> String {
+        let Some((member, new)) = self.member(index).zip(self.member(replacement)) else {
+            return String::new();
+        };
+        let new_id = &new.instance.id;
+        if !self.is_ready(replacement) {
+            return match self.standing(replacement) {
+                Standing::Coming => format!("replacement {new_id} is ordered"),
+                _ => format!("replacement {new_id} has registered and is being checked"),
+            };
+        }
+        if let Some(stopped) = self.picture.stopped {
+            return format!("replacement {new_id} is ready; it stays for now: {stopped}");
+        }
+        let because = cure::ailment(member);
+        let reason = Reason::Replaced { by: Some(new_id.clone()), because: because.clone() };
+        if self.standing(index) == (Standing::Sick { lost: true }) {
+            self.condemn(index, because);
+            self.leave(index, reason);
+            return format!("replacement {new_id} is ready, and it is returned");
+        }
+        self.part(index, &because, reason);
+        match member.node.map(|node| drained(node, self.now)) {
+            Some(Drained::Until(deadline)) => {
+                format!("replacement {new_id} is ready; draining until {deadline}")
+            }
+            Some(Drained::NotBegun | Drained::Over) | None => {
+                format!("replacement {new_id} is ready; it is drained and returned")
+            }
+        }
+    }
+
+    /// The next step of the ladder for a node without a replacement; whether a person is needed.
+    fn treat(&mut self, index: usize, in_vain: &HashMap<&str, Vec<Timestamp>>) -> (String, bool) {
+        let Some(member) = self.member(index) else { return (String::new(), false) };
+        let Some(node) = member.node else { return (String::new(), false) };
+        match self.picture.spec.remedy {
+            Remedy::Replace => {}
+            Remedy::Observe | Remedy::Cordon | Remedy::Drain => {
+                return ("spec.remedy does not let it be replaced".to_owned(), true);
+            }
+        }
+        if let Some(stopped) = self.picture.stopped {
+            return (format!("nothing is done: {stopped}"), false);
+        }
+        let failed = in_vain.get(member.instance.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let abilities = self.picture.providers.get(&member.instance.order.provider);
+        let abilities = abilities.map(|facts| &facts.abilities);
+        let because = cure::ailment(member);
+        let (instance, node_id) = (member.instance.id.clone(), node.id.clone());
+        match cure::treat(member, self.picture.spec, abilities, failed, self.now) {
+            Treatment::Diagnose => {
+                if !member.commanded {
+                    self.plan.steps.push(Step::Diagnose { instance, node: node_id, because });
+                }
+                ("its GPUs are tested".to_owned(), false)
+            }
+            Treatment::Reboot => (self.reboot(member, node, because), false),
+            Treatment::Wait(until, what) => {
+                self.wake(until);
+                (what.to_owned(), false)
+            }
+            Treatment::Human(why) => {
+                if let Some(at) = cure::again_at(failed) {
+                    self.wake(at);
+                }
+                (why.to_owned(), true)
+            }
+            Treatment::Replace => (self.replace(index, because), false),
+        }
+    }
+
+    /// What runs on a node has to end before it boots again.
+    fn reboot(&mut self, member: &Member<'_>, node: &Node, because: String) -> String {
+        let (instance, node_id) = (member.instance.id.clone(), node.id.clone());
+        match drained(node, self.now) {
+            Drained::Over => {
+                self.plan.steps.push(Step::Reboot { instance, node: node_id, because });
+                "it boots again".to_owned()
+            }
+            Drained::Until(deadline) => {
+                self.wake(deadline);
+                format!("draining until {deadline}, then it boots again")
+            }
+            Drained::NotBegun => {
+                if !member.commanded {
+                    self.plan.steps.push(Step::Drain {
+                        node: node_id,
+                        reason: because,
+                        automatic: node.duty.hold().is_none_or(|hold| hold.automatic),
+                        drain_for: self.picture.spec.drain_for,
+                    });
+                }
+                "it is drained, then it boots again".to_owned()
+            }
+        }
+    }
+
+    /// Another is bought for a sick node, if it may be.
+    fn replace(&mut self, index: usize, because: String) -> String {
+        let Some(member) = self.member(index) else { return String::new() };
+        let (number, id) = (member.instance.number, member.instance.id.clone());
+        if !self.may_exceed() {
+            return "it waits for its turn: as many as spec.maxUnavailable allows are being replaced"
+                .to_owned();
+        }
+        let why = format!("{id} is to be replaced: {because}");
+        if self.buy(number, Some(id), why, Purpose::Sick) {
+            return "a replacement is ordered".to_owned();
+        }
+        if self.makes_room(index) {
+            // It has nothing left to lose, and what it costs can be had back for one that works.
+            self.leave(index, Reason::Replaced { by: None, because });
+            return "it is returned to make room for another".to_owned();
+        }
+        "it is kept until a replacement can be bought".to_owned()
+    }
+
+    /// Whether one more machine may be held than the pool is to have.
+    fn may_exceed(&self) -> bool {
+        let extra = self.held.saturating_sub(self.target);
+        extra < self.picture.spec.max_unavailable.of(self.target)
+    }
+
+    /// Whether a lost node is given up before there is another, because that may be what it takes to get one.
+    fn makes_room(&self, index: usize) -> bool {
+        let lost = self.member(index).and_then(|member| member.lost_for);
+        let for_good = lost.is_some_and(|time| LOST_FOR_GOOD.max(self.picture.act_after) <= time);
+        let room = match &self.summary.blocked {
+            Some((_, Blocked::Cost { .. })) => true,
+            Some((_, Blocked::NoPlace { closed, .. })) => {
+                closed.iter().any(|closed| matches!(closed, Closed::Failed(..)))
+            }
+            Some((_, Blocked::Paused(_) | Blocked::BadHardware { .. })) | None => false,
+        };
+        for_good && room
+    }
+
+    /// Nodes that are not what the spec asks for: replaced a few at a time, while a window is open.
+    fn update(&mut self) {
+        let spec = self.picture.spec;
+        let mut waiting: Vec<(u8, Timestamp, usize)> = Vec::new();
+        for at in 0..self.seats.len() {
+            let Some(Seat { member: index, replacement, outdated, leaving }) = self.seats.get(at)
+            else {
+                continue;
+            };
+            let (index, replacement) = (*index, *replacement);
+            let Some(because) = outdated.clone().filter(|_| !leaving) else { continue };
+            if matches!(self.standing(index), Standing::Sick { .. } | Standing::Held) {
+                continue;
+            }
+            self.summary.outdated += 1;
+            self.summary.outdated_in.get_or_insert_with(|| because.clone());
+            match replacement {
+                Some(replacement) => self.update_to(index, replacement, &because),
+                None => {
+                    let member = self.member(index);
+                    let at_age = member.map(|member| (busy(member), member.instance.ordered_at));
+                    let up = self.standing(index) != Standing::Coming;
+                    let key = at_age.filter(|_| up);
+                    waiting.extend(key.map(|(busy, age)| (busy, age, at)));
+                }
+            }
+        }
+        if waiting.is_empty() || self.picture.stopped.is_some() || !self.picture.its_turn {
+            return;
+        }
+        let window = spec.maintenance.contains(self.now);
+        waiting.sort_unstable();
+        for (_, _, seat) in waiting {
+            let Some(seat) = self.seats.get(seat) else { continue };
+            let (index, because) = (seat.member, seat.outdated.clone().unwrap_or_default());
+            let Some(member) = self.member(index) else { continue };
+            if !window && member.notice.is_none() {
+                self.wait_for_window();
+                continue;
+            }
+            if 0 < self.summary.missing || !self.may_exceed() {
+                return;
+            }
+            let (number, id) = (member.instance.number, member.instance.id.clone());
+            let why = format!("{id} is to be replaced: {because}");
+            if !self.buy(number, Some(id), why, Purpose::Update) {
+                return;
+            }
+        }
+    }
+
+    /// One step from a node that is not what the spec asks for to the one that is.
+    fn update_to(&mut self, index: usize, replacement: usize, because: &str) {
+        let Some((member, new)) = self.member(index).zip(self.member(replacement)) else { return };
+        let coming = self.standing(replacement) == Standing::Coming;
+        if coming && self.outdated(replacement).is_some() {
+            // The spec changed again before it was up.
+            return self.leave(replacement, Reason::Unwanted);
+        }
+        if !self.is_ready(replacement) || self.picture.stopped.is_some() {
+            return;
+        }
+        let parting = self.standing(index) == Standing::Parting;
+        if !parting && !self.picture.spec.maintenance.contains(self.now) && member.notice.is_none()
+        {
+            return self.wait_for_window();
+        }
+        if self.is_ready(index) {
+            if self.ready <= self.picture.spec.min_available {
+                return;
+            }
+            self.ready -= 1;
+        }
+        let by = Some(new.instance.id.clone());
+        self.part(index, because, Reason::Replaced { by, because: because.to_owned() });
+    }
+
+    /// Nodes that were on their way out and are wanted after all.
+    fn keep_wanted(&mut self) {
+        for seat in &self.seats {
+            let parting = self.standing(seat.member) == Standing::Parting;
+            if !parting || seat.leaving || seat.replacement.is_some() {
+                continue;
+            }
+            let Some(member) = self.member(seat.member) else { continue };
+            if let Some(node) = member.node.filter(|_| !member.commanded) {
+                let reason = "the pool wants it after all".to_owned();
+                self.plan.steps.push(Step::Uncordon { node: node.id.clone(), reason });
+            }
+        }
+    }
+
+    /// Buys one machine, if there is a place and nothing speaks against it.
+    fn buy(
+        &mut self,
+        number: u32,
+        replaces: Option<InstanceId>,
+        why: String,
+        purpose: Purpose,
+    ) -> bool {
+        if let Some(blocked) = self.bar() {
+            return self.block(purpose, blocked);
+        }
+        let chooser =
+            self.chooser.get_or_insert_with(|| chooser(self.picture, &self.standings, self.now));
+        let Some(order) = chooser.peek() else {
+            let until = chooser.opens_at();
+            let closed = chooser.closed(self.picture.providers);
+            if let Some(at) = until.filter(|at| self.now < *at) {
+                self.wake(at);
+            }
+            return self.block(purpose, Blocked::NoPlace { closed, until });
+        };
+        let max = self.picture.spec.max_hourly_cost;
+        if let Some((max, next)) = max.zip(self.cost.next(&order))
+            && max < self.cost.sum + next
+        {
+            return self.block(purpose, Blocked::Cost { sum: self.cost.sum, next, max });
+        }
+        let Some(order) = chooser.next() else { return false };
+        self.cost.add(&order, self.picture);
+        self.numbers.insert(number);
+        self.held = self.held.saturating_add(1);
+        self.summary.buying += 1;
+        self.plan.buy.push(Buy { number, order, replaces, why });
+        true
+    }
+
+    /// What keeps us from buying anything at all.
+    fn bar(&self) -> Option<Blocked<'p>> {
+        if let Some(paused) = self.picture.book.paused.as_ref().filter(|_| !self.lifted) {
+            return Some(Blocked::Paused(paused));
+        }
+        let bad = self.picture.members.iter().filter_map(|member| match &member.instance.state {
+            State::Terminated { at, reason: Reason::BadHardware { .. }, .. } => Some(*at),
+            State::Terminating(leaving) => {
+                matches!(leaving.reason, Reason::BadHardware { .. }).then_some(leaving.since)
+            }
+            State::Provisioning(_)
+            | State::AwaitingNode { .. }
+            | State::Running { .. }
+            | State::Terminated { .. }
+            | State::Failed { .. } => None,
+        });
+        let until = bad.map(|at| later(at, BAD_HARDWARE_WITHIN)).filter(|until| self.now < *until);
+        let until: Vec<Timestamp> = until.collect();
+        let machines = until.len();
+        let until = until.into_iter().min()?;
+        (BAD_HARDWARE_MAX <= machines).then_some(Blocked::BadHardware { machines, until })
+    }
+
+    fn block(&mut self, purpose: Purpose, blocked: Blocked<'p>) -> bool {
+        if let Blocked::BadHardware { until, .. } = &blocked {
+            self.wake(*until);
+        }
+        self.summary.blocked.get_or_insert((purpose, blocked));
+        false
+    }
+
+    fn finish(mut self) -> Plan {
+        self.count();
+        let mut book: Option<PoolBook> = None;
+        if self.lifted {
+            let book = book.get_or_insert_with(|| self.picture.book.clone());
+            (book.paused, book.stale_in_a_row) = (None, 0);
+        }
+        if let Some(chooser) = self.chooser.as_ref().filter(|_| !self.plan.buy.is_empty()) {
+            let book = book.get_or_insert_with(|| self.picture.book.clone());
+            book.ordered = chooser.ordered;
+        }
+        self.plan.book = book;
+        self.plan.outcome = if self.picture.its_turn {
+            outcome::of(self.picture, &self.summary, &self.cost, self.now)
+        } else {
+            Outcome::Waiting
+        };
+        self.plan
+    }
+
+    /// Who is ready, and who is waited for.
+    fn count(&mut self) {
+        for (index, standing) in self.standings.iter().enumerate() {
+            match standing {
+                Some(Standing::Ready) => self.summary.ready.push(index),
+                Some(Standing::Coming) => self.summary.coming.push(index),
+                Some(Standing::Unsure | Standing::Recovering) => self.summary.unsure.push(index),
+                Some(Standing::Held) => self.summary.held.push(index),
+                Some(
+                    Standing::Sick { .. }
+                    | Standing::Parting
+                    | Standing::Condemned(_)
+                    | Standing::Reclaimed
+                    | Standing::Terminated(_)
+                    | Standing::Leaving,
+                )
+                | None => {}
+            }
+        }
+    }
+}
+
+/// Where to buy, as things are.
+fn chooser<'p, 'a: 'p>(
+    picture: &'p Picture<'a>,
+    standings: &[Option<Standing>],
+    now: Timestamp,
+) -> Chooser<'p> {
+    let residents = picture.members.iter().zip(standings).filter_map(|(member, standing)| {
+        let standing = standing.as_ref().filter(|standing| standing.is_seated())?;
+        Some(Resident {
+            order: &member.instance.order,
+            lost: *standing == Standing::Sick { lost: true } || member.lost_for.is_some(),
+            asked: matches!(member.instance.state, State::Provisioning(_)),
+        })
+    });
+    let residents: Vec<Resident<'p>> = residents.collect();
+    Chooser::new(picture.spec, picture.providers, picture.book, residents.into_iter(), now)
+}
+
+/// How a node's drain stands.
+enum Drained {
+    NotBegun,
+    Until(Timestamp),
+    Over,
+}
+
+fn drained(node: &Node, now: Timestamp) -> Drained {
+    match &node.duty {
+        Duty::Draining { done, deadline, .. } if *done || *deadline <= now => Drained::Over,
+        Duty::Draining { deadline, .. } => Drained::Until(*deadline),
+        Duty::Active | Duty::Cordoned(_) | Duty::Terminated(_) => Drained::NotBegun,
+    }
+}
+
+/// How busy a node is, in tenths; one of which nobody knows is in the middle.
+fn busy(member: &Member<'_>) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 10")]
+    member
+        .utilization
+        .filter(|share| share.is_finite())
+        .map_or(5, |share| (share.clamp(0.0, 1.0) * 10.0).round() as u8)
+}
