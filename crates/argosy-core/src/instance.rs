@@ -258,7 +258,7 @@ pub struct Terminating {
     /// Its node, if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeId>,
-    /// Since when.
+    /// Since when; if the machine was found later, since then.
     pub since: Timestamp,
     /// Why.
     pub reason: Reason,
@@ -427,6 +427,9 @@ impl Instance {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod fixture;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,8 @@
 
 mod command;
 
+mod instance;
+
 mod node;
 
 mod plan;
@@ -16,6 +18,7 @@ mod plan;
 mod resource;
 
 use crate::command::Command;
+use crate::instance::Instance;
 use crate::node::Node;
 use crate::node::settings::NodeSettings;
 use crate::remedy::{Fleet, Plan};
@@ -48,6 +51,13 @@ pub enum Change<'a> {
         /// As it will be.
         after: &'a Command,
     },
+    /// Of the record of a machine.
+    Instance {
+        /// As it is stored; `None` if it is new.
+        before: Option<&'a Instance>,
+        /// As it will be.
+        after: &'a Instance,
+    },
     /// Of the fleet, by a plan that is about to be carried out.
     Fleet {
         /// As it is.
@@ -74,8 +84,9 @@ pub enum Cause {
 
 /// The first rule that a change breaks.
 ///
-/// I3: an action starts from what is, and its guards are asked. I4: no plan takes more nodes out of
-/// service than a budget allows. I5: a command is effective once and ends once. I6: generations, reports and their numbers never go
+/// I2: a record exists before its machine, and is over only when that is not. I3: an action starts from
+/// what is, and its guards are asked. I4: no plan takes more nodes out of service than a budget allows.
+/// I5: a command is effective once and ends once. I6: generations, reports and their numbers never go
 /// backwards. I7: only legal steps; deletion is not undone; registration clears nothing. I11: lists
 /// have their limits.
 ///
@@ -95,6 +106,10 @@ pub fn check(change: Change<'_>) -> Result<(), String> {
         Change::Command { before, after } => {
             let broken = command::broken(before, after);
             broken.map(|broken| format!("Command {}: {broken}", after.id))
+        }
+        Change::Instance { before, after } => {
+            let broken = instance::broken(before, after);
+            broken.map(|broken| format!("Instance {}: {broken}", after.id))
         }
         Change::Fleet { fleet, plan, settings, now } => plan::broken(fleet, plan, settings, now),
     };

@@ -153,6 +153,12 @@ impl Instance {
         now: Timestamp,
     ) -> Option<Self> {
         match (&self.state, shown) {
+            // What an older look shows may be what an older call made, which is proven gone by now.
+            (State::Provisioning(buying), _)
+                if buying.called_at.is_some_and(|called_at| look.began_at < called_at) =>
+            {
+                None
+            }
             (State::Provisioning(buying), Some(machine)) => Some(self.found(buying, machine, now)),
             (State::Provisioning(buying), None) => self.unfound(buying, look, abilities, now),
             (State::AwaitingNode { machine, .. } | State::Running { machine, .. }, Some(shown)) => {
@@ -226,18 +232,7 @@ impl Instance {
     /// The intent to return it: to be committed before the gate is asked. `None` if it is over or leaves
     /// already, unless a person wants now what only we wanted before.
     pub fn leaving(&self, reason: Reason, now: Timestamp) -> Option<Self> {
-        let fresh = |machine: Option<&MachineId>, node: Option<&NodeId>| Terminating {
-            machine: machine.cloned(),
-            node: node.cloned(),
-            since: now,
-            reason: reason.clone(),
-            calls: 0,
-            retry_at: None,
-            trouble: None,
-            absent_since: None,
-            alarmed: false,
-            console: String::new(),
-        };
+        let fresh = |machine, node| leave(reason.clone(), machine, node, now);
         let state = match &self.state {
             State::Provisioning(buying) if buying.called_at.is_none() => {
                 return Some(self.over(&fresh(None, buying.node.as_ref()), now));
@@ -337,8 +332,14 @@ impl Instance {
     fn found(&self, buying: &Provisioning, shown: &Machine, now: Timestamp) -> Self {
         let machine = shown.id.clone();
         if shown.state == MachineState::Gone {
-            let message = format!("{machine} was ended by its provider before its node registered");
-            return self.failed("ProvisioningFailed", message, String::new(), now);
+            let Some(node) = &buying.node else {
+                let message =
+                    format!("{machine} was ended by its provider before its node registered");
+                return self.failed("ProvisioningFailed", message, String::new(), now);
+            };
+            // Its node has to be marked, and is not forgotten before.
+            let gone = leave(Reason::Vanished, Some(&machine), Some(node), now);
+            return self.with(State::Terminating(gone));
         }
         self.with(match buying.node.clone() {
             Some(node) => State::Running { machine, node, since: now },
@@ -385,9 +386,6 @@ impl Instance {
         now: Timestamp,
     ) -> Option<Self> {
         let called_at = buying.called_at?;
-        if look.began_at < called_at {
-            return None;
-        }
         if look.frozen {
             // Nothing is concluded, and a search is not made again at once.
             let retry_at = Some(after(now, ABSENT_FOR));
@@ -396,11 +394,11 @@ impl Instance {
         }
         let next = match buying.absent_since {
             None => Provisioning { absent_since: Some(look.began_at), ..buying.clone() },
-            Some(since) if !proven(since, settled_at(called_at, abilities), look) => return None,
             // Its node has registered from it: the provider is wrong, and buying it again would pay twice.
             Some(_) if buying.node.is_some() => {
                 Provisioning { absent_since: Some(look.began_at), ..buying.clone() }
             }
+            Some(since) if !proven(since, settled_at(called_at, abilities), look) => return None,
             Some(_) => match &buying.trouble {
                 Some(trouble) if is_final(trouble) => {
                     let message = trouble.to_string();
@@ -457,6 +455,8 @@ impl Instance {
     fn found_leaving(&self, leaving: &Terminating, shown: &Machine, now: Timestamp) -> Self {
         let known = Terminating {
             machine: Some(shown.id.clone()),
+            // It may have been made a moment ago, after its return began: absence counts from here.
+            since: now,
             absent_since: None,
             retry_at: None,
             ..leaving.clone()
@@ -565,6 +565,27 @@ impl Reason {
     /// Whether it takes the place of another one: a person's wish that of our own.
     fn outweighs(&self, other: &Self) -> bool {
         gate::asked_for(self) && !gate::asked_for(other)
+    }
+}
+
+/// A return that begins now.
+fn leave(
+    reason: Reason,
+    machine: Option<&MachineId>,
+    node: Option<&NodeId>,
+    now: Timestamp,
+) -> Terminating {
+    Terminating {
+        machine: machine.cloned(),
+        node: node.cloned(),
+        since: now,
+        reason,
+        calls: 0,
+        retry_at: None,
+        trouble: None,
+        absent_since: None,
+        alarmed: false,
+        console: String::new(),
     }
 }
 

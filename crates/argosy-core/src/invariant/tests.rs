@@ -1,3 +1,5 @@
+mod instance;
+
 use super::{Cause, Change};
 use crate::adapter::Report;
 use crate::command::{Command, CommandKind, CommandState, Outcome};

@@ -325,7 +325,8 @@ impl<'a> Round<'a> {
         let mut taken = HashSet::new();
         for (machine, record) in machines {
             let known = before.get(&machine.id).copied();
-            if machine.state == MachineState::Gone || record.is_some_and(|of| self.fades(of)) {
+            let fades = known.is_none() && record.is_some_and(|of| self.fades(of));
+            if machine.state == MachineState::Gone || fades {
                 continue;
             }
             let new = record.is_none().then(|| self.adopt(machine, known, &mut numbers)).flatten();
@@ -339,13 +340,16 @@ impl<'a> Round<'a> {
         self.forget(&kept, frozen);
     }
 
-    /// Whether a machine that ended a moment ago may still be shown by a listing that lags.
+    /// Whether a listing that lags, or took long, may still show a machine that this record had before.
     fn fades(&self, record: &Instance) -> bool {
-        let (State::Terminated { at, .. } | State::Failed { at, .. }) = &record.state else {
-            return false;
+        let since = match &record.state {
+            State::AwaitingNode { since, .. } | State::Running { since, .. } => *since,
+            State::Terminating(leaving) => leaving.since,
+            State::Terminated { at, .. } | State::Failed { at, .. } => *at,
+            State::Provisioning(_) => return false,
         };
         let lag = self.abilities.list_lag.saturating_add(ABSENT_FOR);
-        at.saturating_add(lag).is_ok_and(|until| self.listing.began_at < until)
+        since.saturating_add(lag).is_ok_and(|until| self.listing.began_at < until)
     }
 
     /// The record of a machine that has none, if it is to have one.
@@ -528,7 +532,7 @@ impl Numbers {
     fn free(&mut self, pool: ResourceId) -> u32 {
         let from = self.from.entry(pool).or_insert(1);
         let used = self.used.get(&pool);
-        while used.is_some_and(|used| used.contains(from)) {
+        while *from < u32::MAX && used.is_some_and(|used| used.contains(from)) {
             *from = from.saturating_add(1);
         }
         let free = *from;
