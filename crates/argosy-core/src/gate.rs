@@ -106,6 +106,10 @@ pub fn reap(orphan: &Orphan, guards: &Guards<'_>) -> Result<Doomed, Held> {
     if orphan.reap.is_none() {
         return Err(Held::NotReaped(orphan.machine.clone()));
     }
+    // A record may have taken it in since.
+    if !guards.compared {
+        return Err(Held::NotCompared);
+    }
     Ok(Doomed { machine: orphan.machine.clone(), instance: None })
 }
 

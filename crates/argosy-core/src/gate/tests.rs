@@ -1,1 +1,168 @@
+use super::{Guards, Held, reap, release};
+use crate::fixture::at;
+use crate::instance::fixture::{OURS, instance_id, intent, machine_of};
+use crate::instance::{Instance, Reason, State};
+use crate::inventory::{Orphan, Reap};
+use crate::machine::{Machine, MachineId, MachineState};
+use uuid::Uuid;
 
+/// Every reason there is, and whether a person stands behind it. A new one does not compile before it has a
+/// row: `known` matches without a wildcard.
+fn reasons() -> Vec<(Reason, bool)> {
+    let by = || "ada".to_owned();
+    let rows = vec![
+        (Reason::ScaleDown, false),
+        (Reason::PoolDeleted, true),
+        (Reason::Replaced { by: Some(instance_id(2)), because: "XID 79".to_owned() }, false),
+        (Reason::Stale, false),
+        (Reason::BadHardware { serial: "1650".to_owned() }, false),
+        (Reason::Reclaimed, false),
+        (Reason::Vanished, false),
+        (Reason::NodeTerminated { by: by() }, true),
+        (Reason::Operator { by: by(), reason: "power work".to_owned() }, true),
+        (Reason::Unwanted, false),
+    ];
+    let known = |reason: &Reason| match reason {
+        Reason::ScaleDown => 0,
+        Reason::PoolDeleted => 1,
+        Reason::Replaced { .. } => 2,
+        Reason::Stale => 3,
+        Reason::BadHardware { .. } => 4,
+        Reason::Reclaimed => 5,
+        Reason::Vanished => 6,
+        Reason::NodeTerminated { .. } => 7,
+        Reason::Operator { .. } => 8,
+        Reason::Unwanted => 9,
+    };
+    assert!(rows.iter().enumerate().all(|(index, (reason, _))| known(reason) == index));
+    rows
+}
+
+fn owned(reason: &Reason) -> (Instance, Machine) {
+    let intent = intent(1);
+    let machine = machine_of(&intent, "i-1", MachineState::Running);
+    let record = intent.answered(Ok(&machine), at(10)).leaving(reason.clone(), at(20)).unwrap();
+    (record, machine)
+}
+
+fn guards<'a>() -> Guards<'a> {
+    Guards { installation: OURS, shown: None, compared: true, frozen: None, stopped: None }
+}
+
+fn answer(record: &Instance, guards: &Guards<'_>) -> Result<MachineId, Held> {
+    release(record, guards).map(|doomed| {
+        assert_eq!(doomed.instance(), Some(&record.id));
+        doomed.machine().clone()
+    })
+}
+
+#[test]
+fn f16_every_reason_meets_every_guard() {
+    for (reason, asked_for) in reasons() {
+        let (record, machine) = owned(&reason);
+        let mut stranger = machine.clone();
+        stranger.tags.installation = Some(Uuid::from_u128(0xB));
+        let mut bare = machine.clone();
+        bare.tags.installation = None;
+        let yes = || Ok(MachineId::new("i-1"));
+        let held = |held: Held| if asked_for { yes() } else { Err(held) };
+        let (frozen, stopped) = ("aws shows 0 of 9", "paused by ada");
+        let (doubt, pause) = (Held::Frozen(frozen.to_owned()), Held::Stopped(stopped.to_owned()));
+        let theirs = || Err(Held::Stranger(machine.id.clone()));
+        let rows = [
+            ("nothing speaks against it", guards(), yes()),
+            ("it is shown as ours", Guards { shown: Some(&machine), ..guards() }, yes()),
+            ("it is shown without a tag", Guards { shown: Some(&bare), ..guards() }, yes()),
+            ("it is a stranger's", Guards { shown: Some(&stranger), ..guards() }, theirs()),
+            (
+                "it was not compared (B2)",
+                Guards { compared: false, ..guards() },
+                Err(Held::NotCompared),
+            ),
+            (
+                "the listing is in doubt (G11)",
+                Guards { frozen: Some(frozen), ..guards() },
+                held(doubt.clone()),
+            ),
+            (
+                "we do nothing by ourselves",
+                Guards { stopped: Some(stopped), ..guards() },
+                held(pause),
+            ),
+            (
+                "both",
+                Guards { frozen: Some(frozen), stopped: Some(stopped), ..guards() },
+                held(doubt),
+            ),
+            (
+                "a stranger's, and nothing else holds",
+                Guards {
+                    shown: Some(&stranger),
+                    compared: false,
+                    frozen: Some(frozen),
+                    stopped: Some(stopped),
+                    ..guards()
+                },
+                theirs(),
+            ),
+        ];
+        for (what, guards, expected) in rows {
+            assert_eq!(answer(&record, &guards), expected, "{reason:?}: {what}");
+        }
+    }
+}
+
+#[test]
+fn only_a_record_that_leaves_lets_its_machine_go() {
+    let intent = intent(1);
+    let machine = machine_of(&intent, "i-1", MachineState::Running);
+    let gone = machine_of(&intent, "i-1", MachineState::Gone);
+    let waiting = intent.answered(Ok(&machine), at(10));
+    let running = waiting.registered(&crate::instance::fixture::node_id(1), at(20)).unwrap();
+    let (leaving, _) = owned(&Reason::PoolDeleted);
+    let look = crate::instance::fixture::listing(60);
+    let abilities = crate::instance::fixture::abilities(true, 0);
+    let over = leaving.seen(Some(&gone), look, &abilities, at(60)).unwrap();
+    assert!(matches!(over.state, State::Terminated { .. }));
+    for record in [&intent, &waiting, &running, &over] {
+        let held = Err(Held::NotLeaving(record.id.clone()));
+        assert_eq!(answer(record, &guards()), held, "{}", record.state.as_str());
+    }
+    let unknown = intent.leaving(Reason::PoolDeleted, at(5)).unwrap();
+    assert_eq!(answer(&unknown, &guards()), Err(Held::NoMachine(unknown.id.clone())));
+}
+
+#[test]
+fn g14_an_orphan_goes_only_on_request_and_only_if_it_is_ours() {
+    let machine = machine_of(&intent(1), "i-9", MachineState::Running);
+    let orphan = Orphan {
+        provider: "aws".to_owned(),
+        machine: machine.id.clone(),
+        name: machine.name.clone(),
+        tags: machine.tags.clone(),
+        region: String::new(),
+        zone: String::new(),
+        machine_type: String::new(),
+        price_per_hour: None,
+        first_seen: at(0),
+        missing_since: None,
+        reap: None,
+    };
+    assert_eq!(reap(&orphan, &guards()), Err(Held::NotReaped(machine.id.clone())));
+    let asked = Reap { by: "ada".to_owned(), reason: "costs".to_owned(), at: at(1) };
+    let asked = Orphan { reap: Some(asked), ..orphan };
+    let doomed = reap(&asked, &guards()).unwrap();
+    assert_eq!((doomed.machine(), doomed.instance()), (&machine.id, None));
+    let early = Guards { compared: false, ..guards() };
+    assert_eq!(reap(&asked, &early), Err(Held::NotCompared));
+    for tag in [None, Some(Uuid::from_u128(0xB))] {
+        let mut theirs = asked.clone();
+        theirs.tags.installation = tag;
+        assert_eq!(reap(&theirs, &guards()), Err(Held::Stranger(machine.id.clone())));
+    }
+    // It changed hands since it was written down.
+    let mut stranger = machine.clone();
+    stranger.tags.installation = Some(Uuid::from_u128(0xB));
+    let shown = Guards { shown: Some(&stranger), ..guards() };
+    assert_eq!(reap(&asked, &shown), Err(Held::Stranger(machine.id.clone())));
+}
