@@ -11,6 +11,7 @@ mod queue;
 mod reactive;
 mod schedule;
 mod simulate;
+mod source;
 
 use crate::breaker::{later, passed};
 use crate::field::reader::Reader;
@@ -21,8 +22,7 @@ pub use combine::{Composite, Mode};
 use jiff::{SignedDuration, Timestamp};
 use metrics::{Facts, seconds};
 pub use metrics::{
-    HISTORY_LEN_MAX, History, JOBS_MAX, Metric, Metrics, MetricsFrom, QUERY_LEN_MAX, RawMetrics,
-    RawSample, Refused, Sample, Source, URL_LEN_MAX,
+    HISTORY_LEN_MAX, History, JOBS_MAX, Metric, Metrics, RawMetrics, RawSample, Refused, Sample,
 };
 pub use predict::{Predictive, Season};
 pub use queue::{Jobs, Queue};
@@ -31,6 +31,7 @@ pub use schedule::{ENTRIES_MAX, Entry, Scheduled, Size};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 pub use simulate::{SIM_STEPS_MAX, SimPool, SimStep, Summary, simulate};
+pub use source::{MetricsFrom, QUERY_LEN_MAX, Source, URL_LEN_MAX};
 use std::fmt;
 
 /// How deep policies may be nested: a composite of schedules with fallbacks is three.

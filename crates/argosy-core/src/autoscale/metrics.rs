@@ -1,15 +1,12 @@
-//! What an autoscaler sees: measurements, which of them can be true, and where they come from.
+//! What an autoscaler sees: measurements, and which of them can be true.
 //!
 //! What a newcomer gets wrong: utilization alone says nothing about demand. Half of two nodes is one
 //! node's work, half of twenty is ten; so every sample carries how many nodes it was measured on.
 
-use super::{Counted, PoolView};
-use crate::field::reader::Reader;
-use crate::field::{Constraint, FieldError, quotable};
+use super::PoolView;
 use crate::span::Written;
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 
@@ -214,15 +211,26 @@ impl Metrics {
     /// What can be true of the measurements, and a sentence for each that cannot. What is refused counts
     /// as not measured.
     pub fn plausible(raw: RawMetrics) -> (Metrics, Vec<Refused>) {
+        Metrics::plausible_after(History::default(), raw)
+    }
+
+    /// The same after a history that was plausible already; what `raw` has of one is added to it.
+    ///
+    /// For whoever keeps the history of a pool: two weeks are not looked through at every look.
+    pub fn plausible_after(known: History, raw: RawMetrics) -> (Metrics, Vec<Refused>) {
         let mut refused = Vec::new();
-        let history = plausible_history(&raw.history, &mut refused);
+        let samples = plausible_history(&raw.history, &mut refused);
+        let history = match samples.is_empty() {
+            true => known,
+            false => History::from([known.0, samples].concat()),
+        };
         let mut check = |metric, value: Option<f64>| {
-            let checked = value.map(|value| check(metric, value))?;
-            let checked = match (metric, checked) {
-                (Metric::PendingJobs, Ok(jobs)) => check_leap(metric, jobs, &history),
-                (Metric::QueueDepth, Ok(jobs)) => check_leap(metric, jobs, &history),
-                (Metric::Utilization, percent) => percent,
-                (Metric::PendingJobs | Metric::QueueDepth, Err(why)) => Err(why),
+            let checked = check(metric, value?);
+            let checked = match (metric, &checked) {
+                (Metric::PendingJobs | Metric::QueueDepth, Ok(jobs)) => {
+                    check_leap(metric, *jobs, &history)
+                }
+                (Metric::Utilization, _) | (_, Err(_)) => checked,
             };
             checked.map_err(|message| refused.push(Refused { metric, count: 1, message })).ok()
         };
@@ -238,7 +246,7 @@ impl Metrics {
     }
 }
 
-fn plausible_history(raw: &[RawSample], refused: &mut Vec<Refused>) -> History {
+fn plausible_history(raw: &[RawSample], refused: &mut Vec<Refused>) -> Vec<Sample> {
     let mut wrong: [(usize, Option<String>); 3] = Default::default();
     let mut keep = |place: usize, metric, value: Option<f64>, at: Timestamp| {
         let why = match check(metric, value?) {
@@ -273,23 +281,20 @@ fn plausible_history(raw: &[RawSample], refused: &mut Vec<Refused>) -> History {
             format!("{count} of {of} samples of the history are refused; the first: {first}");
         refused.push(Refused { metric, count, message });
     }
-    History::from(samples)
+    samples
 }
 
 /// The value as it may be used.
 fn check(metric: Metric, value: f64) -> Result<f64, String> {
-    let words = metric.words();
-    let (possible, limit) = match metric {
-        Metric::Utilization => (is_percent(value), "0 to 100 %".to_owned()),
-        Metric::PendingJobs | Metric::QueueDepth => {
-            ((0.0..=counted(JOBS_MAX)).contains(&value), format!("0 to {JOBS_MAX}"))
-        }
+    let impossible = |limit: fmt::Arguments<'_>| {
+        format!("the {} {value} is not possible ({limit}), and is not used", metric.words())
     };
-    match (possible, metric) {
-        (true, Metric::Utilization) => Ok(value.min(100.0)),
-        (true, Metric::PendingJobs | Metric::QueueDepth) => Ok(value),
-        (false, _) => {
-            Err(format!("the {words} {value} is not possible ({limit}), and is not used"))
+    match metric {
+        Metric::Utilization if is_percent(value) => Ok(value.min(100.0)),
+        Metric::Utilization => Err(impossible(format_args!("0 to 100 %"))),
+        Metric::PendingJobs | Metric::QueueDepth => {
+            let possible = (0.0..=counted(JOBS_MAX)).contains(&value);
+            possible.then_some(value).ok_or_else(|| impossible(format_args!("0 to {JOBS_MAX}")))
         }
     }
 }
@@ -301,8 +306,11 @@ fn check_leap(metric: Metric, jobs: f64, history: &History) -> Result<f64, Strin
         Metric::QueueDepth => sample.queue_depth,
         Metric::Utilization => None,
     };
+    if whole(jobs) <= LEAP_FROM {
+        return Ok(jobs);
+    }
     let mut seen: Vec<u64> = history.iter().filter_map(of).collect();
-    if whole(jobs) <= LEAP_FROM || seen.len() < LEAP_SAMPLES {
+    if seen.len() < LEAP_SAMPLES {
         return Ok(jobs);
     }
     // Not the longest: a single wrong sample in the history must not vouch for the next.
@@ -380,14 +388,6 @@ impl<'a> Facts<'a> {
             now,
         }
     }
-
-    /// `2 of 4 nodes`, or nothing if all that are wanted are ready.
-    pub(super) fn while_booting(&self) -> String {
-        match self.ready == self.wanted {
-            true => String::new(),
-            false => format!(" on {} of {}", self.ready, Counted(self.wanted, "node")),
-        }
-    }
 }
 
 /// Why measurements of this time cannot be used, if they cannot.
@@ -406,205 +406,6 @@ fn uselessness(at: Option<Timestamp>, age_max: SignedDuration, now: Timestamp) -
         return Some(format!("the metrics are of {}, which is in the future", seconds(at)));
     }
     None
-}
-
-/// Where the input of an autoscaler comes from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MetricsFrom {
-    /// Of utilization.
-    pub utilization: Source,
-    /// Of waiting jobs.
-    pub pending_jobs: Source,
-    /// Of the whole queue.
-    pub queue_depth: Source,
-    /// How old a measurement may be before it is not used any more.
-    #[serde(rename = "maxAge", serialize_with = "super::write_span")]
-    pub age_max: SignedDuration,
-}
-
-/// Who is asked for one metric. Whoever fetches it is elsewhere; this is what to fetch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The agents say it.
-    Heartbeats,
-    /// An instant query.
-    Prometheus {
-        /// The server's address, without `/api/v1/query`.
-        url: String,
-        /// PromQL with one value as its result.
-        query: String,
-        /// The name of the credentials, never the credentials.
-        credentials: Option<String>,
-    },
-    /// A GET that answers with JSON.
-    Http {
-        /// What to get.
-        url: String,
-        /// Where in the answer the number is (RFC 6901); empty if the answer is the number.
-        pointer: String,
-        /// The name of the credentials, never the credentials.
-        credentials: Option<String>,
-    },
-}
-
-/// The longest address.
-pub const URL_LEN_MAX: usize = 2048;
-/// The longest query: it is sent at every look.
-pub const QUERY_LEN_MAX: usize = 4096;
-/// The longest pointer, and the longest name of credentials.
-const WORD_LEN_MAX: usize = 256;
-
-/// Ten heartbeats at their usual pace.
-const AGE_DEFAULT: SignedDuration = SignedDuration::from_mins(5);
-/// Below this, one lost heartbeat would blind us; above the second, the load was another one.
-const AGE_RANGE: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_secs(10), SignedDuration::from_hours(1));
-
-impl Default for MetricsFrom {
-    fn default() -> Self {
-        MetricsFrom {
-            utilization: Source::Heartbeats,
-            pending_jobs: Source::Heartbeats,
-            queue_depth: Source::Heartbeats,
-            age_max: AGE_DEFAULT,
-        }
-    }
-}
-
-impl MetricsFrom {
-    /// Reads `"heartbeats"`, or an object with a source for each metric that is not from heartbeats.
-    pub(super) fn parse(value: &Value, field: &str) -> Result<MetricsFrom, Vec<FieldError>> {
-        if value.is_string() {
-            let source = Source::parse(value, field)?;
-            return Ok(MetricsFrom { utilization: source, ..MetricsFrom::default() });
-        }
-        let mut reader = Reader::open(value, field)?;
-        let source = |reader: &mut Reader<'_>, name| {
-            let field = reader.path(name);
-            let read = reader.get(name).map(|value| Source::parse(value, &field))?;
-            reader.take(read)
-        };
-        let from = MetricsFrom {
-            utilization: source(&mut reader, "utilization").unwrap_or(Source::Heartbeats),
-            pending_jobs: source(&mut reader, "pendingJobs").unwrap_or(Source::Heartbeats),
-            queue_depth: source(&mut reader, "queueDepth").unwrap_or(Source::Heartbeats),
-            age_max: reader.span("maxAge", AGE_RANGE).unwrap_or(AGE_DEFAULT),
-        };
-        reader.close()?;
-        Ok(from)
-    }
-}
-
-impl Source {
-    fn parse(value: &Value, field: &str) -> Result<Source, Vec<FieldError>> {
-        if let Value::String(word) = value {
-            if word == "heartbeats" {
-                return Ok(Source::Heartbeats);
-            }
-            let word = quotable(word);
-            let message = format!(
-                "{field} must be `heartbeats`, or {{prometheus: {{url, query}}}}, or {{http: {{url, \
-                 pointer}}}}, not `{word}`"
-            );
-            return Err(vec![FieldError::new(field, Constraint::Enum, message).with_value(word)]);
-        }
-        let mut reader = Reader::open(value, field)?;
-        let (prometheus, http) = (reader.get("prometheus"), reader.get("http"));
-        let path = |name| format!("{field}.{name}");
-        let read = match (prometheus, http) {
-            (Some(value), None) => Some(read_prometheus(value, &path("prometheus"))),
-            (None, Some(value)) => Some(read_http(value, &path("http"))),
-            (Some(_), Some(_)) => {
-                reader.complain("http", Constraint::Unique, "is one source too many; give one");
-                None
-            }
-            (None, None) => {
-                let message = "is missing: say prometheus or http, or write just \"heartbeats\"";
-                reader.complain("prometheus", Constraint::Required, message);
-                None
-            }
-        };
-        let source = read.and_then(|read| reader.take(read));
-        reader.close()?;
-        source.ok_or_else(Vec::new)
-    }
-}
-
-fn read_prometheus(value: &Value, field: &str) -> Result<Source, Vec<FieldError>> {
-    let mut reader = Reader::open(value, field)?;
-    let url = read_url(&mut reader);
-    let query = read_text(&mut reader, "query", QUERY_LEN_MAX).unwrap_or_default();
-    if query.trim().is_empty() {
-        let message = "is missing: give PromQL that has one number as its result";
-        reader.complain("query", Constraint::Required, message);
-    }
-    let credentials = read_text(&mut reader, "credentials", WORD_LEN_MAX);
-    reader.close()?;
-    Ok(Source::Prometheus { url, query, credentials })
-}
-
-fn read_http(value: &Value, field: &str) -> Result<Source, Vec<FieldError>> {
-    let mut reader = Reader::open(value, field)?;
-    let url = read_url(&mut reader);
-    let pointer = read_text(&mut reader, "pointer", WORD_LEN_MAX).unwrap_or_default();
-    if !pointer.is_empty() && !pointer.starts_with('/') {
-        let message = "must begin with /, like /queue/depth (RFC 6901)";
-        reader.complain("pointer", Constraint::Pattern, message);
-    }
-    let credentials = read_text(&mut reader, "credentials", WORD_LEN_MAX);
-    reader.close()?;
-    Ok(Source::Http { url, pointer, credentials })
-}
-
-fn read_url(reader: &mut Reader<'_>) -> String {
-    let Some(url) = read_text(reader, "url", URL_LEN_MAX) else {
-        if !reader.has("url") {
-            reader.complain("url", Constraint::Required, "is missing: give http:// or https:// …");
-        }
-        return String::new();
-    };
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    if host.contains('@') {
-        let message = "must not carry a password: name it with `credentials`";
-        reader.complain_of_secret("url", Constraint::Pattern, message);
-    } else if host.is_empty() || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        let message = "must be an address like https://prometheus.example:9090";
-        reader.complain_of_secret("url", Constraint::Pattern, message);
-    }
-    url
-}
-
-fn read_text(reader: &mut Reader<'_>, name: &'static str, len_max: usize) -> Option<String> {
-    let text = reader.text(name)?;
-    if len_max < text.len() {
-        let message = format_args!("has {} bytes; at most {len_max} are allowed", text.len());
-        reader.complain(name, Constraint::MaxLength, message);
-        return None;
-    }
-    Some(text.to_owned())
-}
-
-impl Serialize for Source {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let with = |mut json: Value, credentials: &Option<String>| {
-            if let (Value::Object(json), Some(name)) = (&mut json, credentials) {
-                json.insert("credentials".to_owned(), json!(name));
-            }
-            json
-        };
-        match self {
-            Source::Heartbeats => json!("heartbeats"),
-            Source::Prometheus { url, query, credentials } => {
-                json!({ "prometheus": with(json!({ "url": url, "query": query }), credentials) })
-            }
-            Source::Http { url, pointer, credentials } => {
-                json!({ "http": with(json!({ "url": url, "pointer": pointer }), credentials) })
-            }
-        }
-        .serialize(serializer)
-    }
 }
 
 #[cfg(test)]

@@ -78,8 +78,11 @@ impl Reactive {
         let settled = if ready == wanted { measured } else { work / f64::from(wanted) };
         let (up, down) = (self.scale_up_at, self.scale_down_at);
         let mut seen = format!("utilization {} %", Shown(measured));
-        if ready != wanted {
-            seen += &format!("{}, {} % on all,", facts.while_booting(), Shown(settled));
+        let all = Counted(wanted, "node");
+        if ready < wanted {
+            seen += &format!(" on {ready} of {all}, {} % on all,", Shown(settled));
+        } else if wanted < ready {
+            seen += &format!(" on {ready}, {} % on the {all} that stay,", Shown(settled));
         }
         if up < settled {
             // Further up than this, the next look would find it too large.

@@ -1,8 +1,8 @@
 use super::{HISTORY_LEN_MAX, History, Metric, Metrics, RawMetrics, RawSample, Sample};
-use crate::autoscale::tests::{now, parse, refuse};
+use crate::autoscale::tests::now;
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn raw(utilization: f64, pending: f64, queue: f64) -> RawMetrics {
     RawMetrics {
@@ -89,6 +89,9 @@ fn g16_a_queue_a_thousand_times_longer_than_ever_is_not_believed_at_once() {
         let raw = RawMetrics { history, ..raw(50.0, pending, 0.0) };
         let (metrics, refused) = Metrics::plausible(raw);
         assert_eq!((metrics.pending_jobs.is_some(), refused.is_empty()), (used, used), "{pending}");
+        // The same of a history that is kept.
+        let again = self::raw(50.0, pending, 0.0);
+        assert_eq!(Metrics::plausible_after(metrics.history.clone(), again), (metrics, refused));
     }
     let raw = RawMetrics { history: before(&[]), ..raw(50.0, 50_000.0, 0.0) };
     assert_eq!(
@@ -152,67 +155,6 @@ fn a_history_is_in_order_without_doubles_and_has_an_end() {
         (history.len(), history.last().map(|s| s.at.as_second())),
         (HISTORY_LEN_MAX, Some(30_000))
     );
-}
-
-#[test]
-fn a_source_is_an_address_and_what_to_ask() {
-    let metrics = |metrics: Value| json!({"type": "reactive", "metrics": metrics});
-    let prometheus = |url: &str| json!({"utilization": {"prometheus": {"url": url, "query": "q"}}});
-    for url in ["http://p:9090", "https://p.example/prefix?x=a@b"] {
-        parse(&metrics(prometheus(url)));
-    }
-    let place = "spec.autoscaling.metrics.utilization";
-    let address =
-        format!("{place}.prometheus.url must be an address like https://prometheus.example:9090");
-    for (sent, expected) in [
-        (prometheus("ftp://p"), vec![address.clone()]),
-        (prometheus("http://"), vec![address.clone()]),
-        (prometheus("http://a b"), vec![address.clone()]),
-        (prometheus("prometheus:9090"), vec![address]),
-        (
-            prometheus("http://user:secret@p"),
-            vec![format!("{place}.prometheus.url must not carry a password: name it with `credentials`")],
-        ),
-        (
-            json!({"utilization": {"prometheus": {"queri": "x"}}}),
-            vec![
-                format!("{place}.prometheus.url is missing: give http:// or https:// …"),
-                format!("{place}.prometheus.query is missing: give PromQL that has one number as its result"),
-                format!("{place}.prometheus.queri is not one of url, query, credentials; did you mean query?"),
-            ],
-        ),
-        (
-            json!({"utilization": {"http": {"url": "http://q", "pointer": "depth"}}}),
-            vec![format!("{place}.http.pointer must begin with /, like /queue/depth (RFC 6901)")],
-        ),
-        (
-            json!({"utilization": {"http": {"url": "http://q"}, "prometheus": {}}}),
-            vec![format!("{place}.http is one source too many; give one")],
-        ),
-        (
-            json!({"utilization": {}}),
-            vec![format!("{place}.prometheus is missing: say prometheus or http, or write just \"heartbeats\"")],
-        ),
-        (
-            json!({"maxAge": "1s", "pending_jobs": "heartbeats"}),
-            vec![
-                "spec.autoscaling.metrics.maxAge must be between 10s and 1h".to_owned(),
-                "spec.autoscaling.metrics.pending_jobs is not one of utilization, pendingJobs, \
-                 queueDepth, maxAge; did you mean pendingJobs?".to_owned(),
-            ],
-        ),
-        (
-            json!({"queueDepth": {"http": {"url": format!("http://{}", "q".repeat(2048))}}}),
-            vec!["spec.autoscaling.metrics.queueDepth.http.url has 2055 bytes; at most 2048 are allowed".to_owned()],
-        ),
-    ] {
-        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-        refuse(&metrics(sent), &expected);
-    }
-    // A password never comes back in an error.
-    let policy = metrics(prometheus("http://user:secret@p"));
-    let errors = crate::autoscale::Autoscaling::parse(&policy, "a").unwrap_err();
-    assert_eq!(errors[0].value, None);
 }
 
 proptest! {

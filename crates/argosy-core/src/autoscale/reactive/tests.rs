@@ -56,7 +56,7 @@ fn two_thresholds_and_a_step() {
         (
             &usual,
             "wanted 4 ready 6 util 70",
-            "4 -> 5: utilization 70 % on 6 of 4 nodes, 105 % on all, is above 80 %",
+            "4 -> 5: utilization 70 % on 6, 105 % on the 4 nodes that stay, is above 80 %",
         ),
     ] {
         check(policy, pool, &format!("{expected} (reactive)"));
