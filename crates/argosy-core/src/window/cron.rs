@@ -120,9 +120,8 @@ impl Cron {
         if self.hours == EVERY_HOUR {
             return self.next_of_every_hour(after, tz);
         }
-        let today = tz.to_datetime(after).date();
-        // Where the clock goes back over midnight, yesterday is not over.
-        let mut date = today.yesterday().unwrap_or(today);
+        // Where the clock goes back over midnight, yesterday comes again, but its times have all come.
+        let mut date = tz.to_datetime(after).date();
         for _ in 0..DAYS_AHEAD_MAX {
             if self.comes_on(date) {
                 let found = self.next_on(date, after, tz);
@@ -130,13 +129,13 @@ impl Cron {
                     return found;
                 }
             }
-            date = date.tomorrow().ok()?;
+            let month = has(self.months, number(date.month()));
+            date = if month { date } else { date.last_of_month() }.tomorrow().ok()?;
         }
         None
     }
 
     fn comes_on(&self, date: Date) -> bool {
-        let number = |n: i8| u32::try_from(n).unwrap_or_default();
         let day = has(self.days, number(date.day()));
         let weekday = has(self.weekdays, number(date.weekday().to_sunday_zero_offset()));
         let days = if self.either_day { day || weekday } else { day && weekday };
@@ -162,7 +161,7 @@ impl Cron {
         for _ in 0..MINUTES_AHEAD_MAX {
             let local = tz.to_datetime(at);
             if self.comes_on(local.date()) {
-                if has(self.minutes, u32::try_from(local.minute()).unwrap_or_default()) {
+                if has(self.minutes, number(local.minute())) {
                     return Some(at);
                 }
                 at = at.checked_add(minute).ok()?;
@@ -251,6 +250,11 @@ impl Part {
 /// Whether a word in small letters is this name or its first three letters.
 pub(super) fn is_name(word: &str, name: &str) -> bool {
     word == name || (word.len() == 3 && name.starts_with(word))
+}
+
+/// A part of a date, which is never negative.
+fn number(part: i8) -> u32 {
+    u32::try_from(part).unwrap_or_default()
 }
 
 fn has(set: u64, value: u32) -> bool {

@@ -313,6 +313,22 @@ fn e4_a_window_has_its_right_length_when_the_clocks_change() {
 }
 
 #[test]
+fn e4_a_day_that_comes_back_over_midnight_is_one_day() {
+    // On 7 November 2010, one minute after midnight, it was 23:01 of the 6th again.
+    let zone = "America/St_Johns";
+    let sunday = window(json!({"days": ["sun"], "timezone": zone}));
+    let after = "2010-11-06T12:00:00Z";
+    assert_eq!(spans(&sunday, after, 1), ["2010-11-07T02:30:00Z for 1d1h"]);
+    assert!(sunday.contains(at("2010-11-07T02:45:00Z")), "23:15 for the second time");
+    let expected = "2010-11-07T02:00:00Z, 2010-11-08T03:00:00Z";
+    assert_eq!(times("30 23 * * *", zone, after, 2), expected);
+    assert_eq!(times("30 23 * * *", zone, "2010-11-07T02:30:30Z", 1), "2010-11-08T03:00:00Z");
+    assert_eq!(times("0 0 * * *", zone, "2010-11-07T02:45:00Z", 1), "2010-11-08T03:30:00Z");
+    let expected = "2010-11-07T02:30:00Z, 2010-11-07T03:30:00Z, 2010-11-07T04:30:00Z";
+    assert_eq!(times("0 * * * *", zone, "2010-11-07T02:00:00Z", 3), expected);
+}
+
+#[test]
 fn a_window_that_never_closes_has_no_edge() {
     let now = at("2026-03-28T12:00:00Z");
     for json in [
@@ -544,6 +560,11 @@ proptest! {
         }
         prop_assert_eq!(Window::parse(&json!(window), "w"), Ok(window));
     }
+}
+
+proptest! {
+    // Few: each looks for the nearest of six hundred names.
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn no_text_and_no_time_is_too_odd(text in "\\PC{0,24}", second in -377_705_023_201_i64..=253_402_207_200, place in 0..ZONES.len()) {
