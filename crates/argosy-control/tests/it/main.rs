@@ -11,6 +11,7 @@ mod engine;
 mod external;
 mod fleet;
 mod list;
+mod machines;
 mod liveness;
 mod node;
 mod node_watch;

@@ -37,7 +37,7 @@ const RETRY_AFTER_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// How soon after a return was asked for the first look is worth its call, and how rare looks become.
 const LOOK_EVERY: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_secs(5), SignedDuration::from_mins(2));
+    (SignedDuration::from_secs(1), SignedDuration::from_mins(2));
 
 /// How a look was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
