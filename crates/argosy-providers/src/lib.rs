@@ -6,6 +6,9 @@ pub mod simulated;
 
 mod outbound;
 
+#[cfg(test)]
+pub(crate) mod conformance;
+
 pub mod webhook;
 
 pub mod metrics;
