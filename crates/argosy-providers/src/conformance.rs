@@ -568,7 +568,8 @@ impl<R: Rig> Bench<'_, R> {
         let machines = self.provider.list().await.map_err(told)?;
         for machine in &machines {
             let Machine { id, name, tags, .. } = machine;
-            let plain = !before.iter().any(|known| known == id.as_str());
+            let known = |ids: &[String]| ids.iter().any(|known| known == id.as_str());
+            let plain = known(&exists) && !known(&before);
             hold!(!plain || *tags == Tags::default(), "{name} is shown with {tags:?}");
         }
         Ok(Verdict::Kept)

@@ -6,21 +6,24 @@
 
 pub mod console;
 mod fault;
+mod fleet;
+mod host;
 mod inventory;
 mod latency;
+mod machine;
+mod named;
 mod permission;
 mod quota;
+mod tariff;
+mod upgrade;
 mod want;
 mod words;
 mod world;
 
 use crate::simulated::world::{Step, World};
 use argosy_control::clock::Clock;
-use argosy_control::provider::{Ask, Done, Part, Provider, Refusal};
+use argosy_control::provider::{Ask, Done, Part, Refusal};
 use argosy_core::catalog::Catalog;
-use argosy_core::gate::Doomed;
-use argosy_core::machine::{Abilities, Machine, Offer, Purchase, Trouble};
-use async_trait::async_trait;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,26 +31,12 @@ use std::{fs, io};
 use tokio::sync::{OwnedMutexGuard, watch};
 use tracing::error;
 
-/// What the cloud keeps for a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Section {
-    Dns,
-    Infrastructure,
-    Machines,
-}
-
-impl From<Part> for Section {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Dns => Section::Dns,
-            Part::Infrastructure => Section::Infrastructure,
-        }
-    }
-}
-
 pub use fault::{Fault, FaultKind, FaultParams, NewFault};
+pub use fleet::{Leaving, Made};
+pub use host::{Booted, Boots};
 pub use inventory::{Item, ItemKind, Place, Shape};
 pub use latency::{Latencies, Latency};
+pub use named::Named;
 pub use quota::{Metric, Quota};
 
 /// The simulated cloud. Clones are the same cloud.
@@ -67,6 +56,8 @@ struct Inner {
     world: Mutex<World>,
     /// Wakes operations that wait, when somebody changed the world under them.
     mended: watch::Sender<()>,
+    /// Wakes whoever runs the machines, when one may have changed.
+    stirred: watch::Sender<()>,
     file: Option<File>,
 }
 
@@ -217,6 +208,7 @@ impl SimulatedCloud {
             clock,
             world: Mutex::new(world),
             mended: watch::Sender::new(()),
+            stirred: watch::Sender::new(()),
             file,
         };
         Self { inner: Arc::new(inner) }
@@ -230,6 +222,7 @@ impl SimulatedCloud {
             change(&mut world)
         };
         self.inner.mended.send_replace(());
+        self.stir();
         self.save().await?;
         Ok(answer)
     }
@@ -257,13 +250,23 @@ impl SimulatedCloud {
                     }
                 }
                 Step::End(result) => {
-                    // The operation itself succeeded; only a restart would show the difference.
-                    if let Err(cause) = self.save().await {
-                        error!(%cause, "could not save the simulated cloud");
-                    }
+                    self.keep().await;
                     return result;
                 }
             }
+        }
+    }
+
+    /// Says that a machine may have changed.
+    fn stir(&self) {
+        self.inner.stirred.send_replace(());
+    }
+
+    /// Writes what the file does not hold yet, if it can.
+    async fn keep(&self) {
+        // The operation itself succeeded; only a restart would show the difference.
+        if let Err(cause) = self.save().await {
+            error!(%cause, "could not save the simulated cloud");
         }
     }
 
@@ -298,33 +301,8 @@ impl SimulatedCloud {
     }
 }
 
-#[async_trait]
-impl Provider for SimulatedCloud {
-    fn abilities(&self) -> Abilities {
-        let list_lag = jiff::SignedDuration::ZERO;
-        Abilities { tokens: true, tags: true, reboot: true, console: true, spot: true, list_lag }
-    }
-
-    async fn offers(&self, _region: &str) -> Result<Vec<Offer>, Trouble> {
-        Ok(Vec::new())
-    }
-
-    async fn create(&self, _purchase: &Purchase) -> Result<Machine, Trouble> {
-        Err(Trouble::Unable(String::new()))
-    }
-
-    async fn find(&self, _purchase: &Purchase) -> Result<Option<Machine>, Trouble> {
-        Ok(None)
-    }
-
-    async fn list(&self) -> Result<Vec<Machine>, Trouble> {
-        Ok(Vec::new())
-    }
-
-    async fn terminate(&self, _doomed: &Doomed) -> Result<(), Trouble> {
-        Ok(())
-    }
-
+impl SimulatedCloud {
+    /// Checks, without changing anything, that what is asked for can be made.
     async fn preflight(&self, ask: &Ask) -> Result<Done, Refusal> {
         let Inner { catalog, clock, mended, .. } = &*self.inner;
         let who = ask.resource.id.to_string();
@@ -344,12 +322,14 @@ impl Provider for SimulatedCloud {
         }
     }
 
+    /// Makes a part of a cluster as it is asked for.
     async fn ensure(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
-        self.operate(|world, now| world.ensure(part.into(), ask, &self.inner.catalog, now)).await
+        self.operate(|world, now| world.ensure(part, ask, &self.inner.catalog, now)).await
     }
 
+    /// Removes a part of a cluster.
     async fn remove(&self, part: Part, ask: &Ask) -> Result<Done, Refusal> {
-        self.operate(|world, now| world.remove(part.into(), ask.resource.id, now)).await
+        self.operate(|world, now| world.remove(part, ask.resource.id, now)).await
     }
 }
 
@@ -373,10 +353,22 @@ fn read(path: &Path) -> Result<World, OpenError> {
     if World::VERSION < found {
         return Err(OpenError::Newer { path: path.to_owned(), found, known: World::VERSION });
     }
-    let mut world: World = serde_json::from_slice(whole).map_err(corrupt)?;
+    let mut world: World = match found {
+        1 => serde_json::from_value(upgrade::whole(whole).map_err(corrupt)?),
+        _ => serde_json::from_slice(whole),
+    }
+    .map_err(corrupt)?;
     // The last line has no end if the process ended while it was being written.
     for line in lines.filter(|line| line.ends_with(b"\n")) {
-        world.restore(line).map_err(corrupt)?;
+        match found {
+            1 => world.restore(&upgrade::line(line).map_err(corrupt)?),
+            _ => world.restore(line),
+        }
+        .map_err(corrupt)?;
+    }
+    if found != World::VERSION {
+        // In its new form it is written whole, before anything is added.
+        world.edited();
     }
     Ok(world)
 }

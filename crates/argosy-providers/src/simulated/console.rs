@@ -2,12 +2,15 @@
 //!
 //! Not part of the product's API: it stands for the web pages of a real provider.
 
-use super::{Fault, Item, Latencies, Latency, Metric, NewFault, Place, Quota, SimulatedCloud};
+use super::{
+    Fault, Item, Latencies, Latency, Made, Metric, NewFault, Place, Quota, SimulatedCloud,
+};
 use crate::simulated::permission::Permissions;
 use crate::simulated::world::World;
 use argosy_core::catalog::{Catalog, MachineType, ProviderCatalog};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
+use argosy_core::machine::MachineState;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Path, State};
 use axum::response::{IntoResponse, Response};
@@ -26,6 +29,7 @@ pub fn router(cloud: SimulatedCloud) -> Router {
     Router::new()
         .route("/", get(overview))
         .route("/inventory", get(inventory))
+        .route("/machines", get(machines))
         .route("/zones/{domain}", put(create_zone).delete(delete_zone))
         .route("/quotas/{provider}/{region}/{resource}", put(set_quota))
         .route("/permissions/{provider}/denied/{permission}", put(deny).delete(grant))
@@ -106,6 +110,18 @@ pub enum Stage {
     Terminating,
 }
 
+/// One machine and how it is now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineView {
+    /// The machine.
+    #[serde(flatten)]
+    pub machine: Made,
+    /// How the provider shows it.
+    pub state: MachineState,
+    /// Whether its agent runs.
+    pub up: bool,
+}
+
 /// What `PUT latency` takes: what is absent stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +153,7 @@ impl SimulatedCloud {
         let (now, catalog) = (self.inner.clock.now(), &self.inner.catalog);
         let mut world = self.world();
         world.inventory.settle_all(now);
+        world.settle(now);
         let providers = catalog
             .providers
             .iter()
@@ -160,10 +177,25 @@ impl SimulatedCloud {
     }
 }
 
+impl SimulatedCloud {
+    /// The machines, and for an hour those that are gone.
+    pub fn machines(&self) -> Vec<MachineView> {
+        let now = self.inner.clock.now();
+        let mut world = self.world();
+        world.settle(now);
+        let view = |made: &Made| MachineView {
+            machine: made.clone(),
+            state: made.state(now),
+            up: made.is_up(now),
+        };
+        world.fleet.iter().map(view).collect()
+    }
+}
+
 fn provider_state(world: &World, name: &str, provider: &ProviderCatalog) -> ProviderState {
     let quotas = |region: &String| {
         let place = Place { provider: name.to_owned(), region: region.clone() };
-        let used = world.inventory.used(&place);
+        let used = world.used(&place);
         let state = |metric: Metric| {
             let Quota { limit, used_by_others } = world.quota(&place, metric);
             let used = metric.used(&used).saturating_add(used_by_others);
@@ -204,6 +236,10 @@ async fn overview(State(cloud): Cloud) -> Json<Overview> {
 
 async fn inventory(State(cloud): Cloud) -> Json<InventoryState> {
     Json(cloud.inventory())
+}
+
+async fn machines(State(cloud): Cloud) -> Json<Vec<MachineView>> {
+    Json(cloud.machines())
 }
 
 async fn create_zone(State(cloud): Cloud, Path(domain): Path<String>) -> Answer<StatusCode> {
@@ -370,7 +406,7 @@ fn unknown<'a>(field: &str, value: &str, supported: impl IntoIterator<Item = &'a
 }
 
 /// Somebody's text, cut and escaped so that it can stand in a sentence.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     text.chars().take(63).flat_map(char::escape_debug).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What exists in the simulated cloud, and how much of the quotas it uses.
 
-use super::Section;
+use argosy_control::provider::Part;
 use argosy_core::id::ResourceId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
@@ -25,8 +25,6 @@ pub enum ItemKind {
     Network,
     /// The control plane of a cluster.
     ControlPlane,
-    /// A machine of a node pool.
-    Machine,
 }
 
 /// What an item is like. Two items of one shape can stand for each other.
@@ -34,7 +32,7 @@ pub enum ItemKind {
 pub struct Shape {
     /// What sort of thing it is.
     pub kind: ItemKind,
-    /// A record's name, a machine's type; else the name of the kind.
+    /// A record's name; else the name of the kind.
     pub what: String,
     /// Where it is.
     #[serde(flatten)]
@@ -85,11 +83,10 @@ pub(super) struct Inventory {
 }
 
 impl ItemKind {
-    pub(super) fn part(self) -> Section {
+    pub(super) fn part(self) -> Part {
         match self {
-            ItemKind::DnsRecord => Section::Dns,
-            ItemKind::Network | ItemKind::ControlPlane => Section::Infrastructure,
-            ItemKind::Machine => Section::Machines,
+            ItemKind::DnsRecord => Part::Dns,
+            ItemKind::Network | ItemKind::ControlPlane => Part::Infrastructure,
         }
     }
 }
@@ -108,7 +105,7 @@ impl Usage {
     pub(super) fn of(shape: &Shape) -> Self {
         let clusters = match shape.kind {
             ItemKind::ControlPlane => 1,
-            ItemKind::DnsRecord | ItemKind::Network | ItemKind::Machine => 0,
+            ItemKind::DnsRecord | ItemKind::Network => 0,
         };
         Self { cpus: u64::from(shape.cpus), gpus: u64::from(shape.gpus), clusters }
     }
@@ -166,20 +163,20 @@ impl Inventory {
     }
 
     /// What a resource has of a part, less what is leaving, oldest first.
-    pub(super) fn of(&self, owner: ResourceId, part: Section) -> impl Iterator<Item = &Item> {
+    pub(super) fn of(&self, owner: ResourceId, part: Part) -> impl Iterator<Item = &Item> {
         let items = self.items.get(&owner).map_or(&[][..], Vec::as_slice);
         items.iter().filter(move |item| item.shape.kind.part() == part && !item.leaving())
     }
 
     /// When the last of what is leaving will be gone, if anything is.
-    pub(super) fn gone_at(&self, owner: ResourceId, part: Section) -> Option<Timestamp> {
+    pub(super) fn gone_at(&self, owner: ResourceId, part: Part) -> Option<Timestamp> {
         let items = self.items.get(&owner)?;
         let part = items.iter().filter(|item| item.shape.kind.part() == part);
         part.filter_map(|item| item.gone_at).max()
     }
 
     /// What a resource uses for a part in a place, with what is leaving.
-    pub(super) fn used_by(&self, owner: ResourceId, part: Section, place: &Place) -> Usage {
+    pub(super) fn used_by(&self, owner: ResourceId, part: Part, place: &Place) -> Usage {
         let items = self.items.get(&owner).into_iter().flatten();
         let shapes = items.map(|item| &item.shape);
         let here = shapes.filter(|shape| shape.kind.part() == part && shape.place == *place);
@@ -187,7 +184,7 @@ impl Inventory {
     }
 
     /// What is missing to make a part as it is wanted.
-    pub(super) fn missing(&self, owner: ResourceId, part: Section, wanted: &[Shape]) -> Vec<Shape> {
+    pub(super) fn missing(&self, owner: ResourceId, part: Part, wanted: &[Shape]) -> Vec<Shape> {
         let mut missing = wanted.to_vec();
         for item in self.of(owner, part) {
             take(&mut missing, &item.shape);
@@ -199,7 +196,7 @@ impl Inventory {
     pub(super) fn trim(
         &mut self,
         owner: ResourceId,
-        part: Section,
+        part: Part,
         wanted: &[Shape],
         gone_at: impl Fn(&Item) -> Timestamp,
     ) {
@@ -213,7 +210,7 @@ impl Inventory {
     }
 
     /// What is stuck will be ready after all.
-    pub(super) fn unstick(&mut self, owner: ResourceId, part: Section, ready_at: Timestamp) {
+    pub(super) fn unstick(&mut self, owner: ResourceId, part: Part, ready_at: Timestamp) {
         for item in living(&mut self.items, owner, part) {
             item.ready_at.get_or_insert(ready_at);
             self.changed.insert(owner);
@@ -288,7 +285,7 @@ fn take(shapes: &mut Vec<Shape>, shape: &Shape) -> bool {
 fn living(
     items: &mut BTreeMap<ResourceId, Vec<Item>>,
     owner: ResourceId,
-    part: Section,
+    part: Part,
 ) -> impl Iterator<Item = &mut Item> {
     let items = items.get_mut(&owner).map_or(&mut [][..], Vec::as_mut_slice);
     items.iter_mut().filter(move |item| item.shape.kind.part() == part && !item.leaving())

@@ -14,7 +14,7 @@ pub struct Latencies {
     pub dns: Latency,
     /// Creating a network or a control plane.
     pub infrastructure: Latency,
-    /// Creating a machine.
+    /// Booting a machine, the first time or again.
     pub machine: Latency,
     /// Removing anything.
     pub removal: Latency,
@@ -45,7 +45,6 @@ impl Latencies {
         match kind {
             ItemKind::DnsRecord => self.dns,
             ItemKind::Network | ItemKind::ControlPlane => self.infrastructure,
-            ItemKind::Machine => self.machine,
         }
     }
 }

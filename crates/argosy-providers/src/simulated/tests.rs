@@ -358,7 +358,8 @@ async fn a_file_that_cannot_be_used_is_refused_with_the_way_out() {
         ("", "is not a simulated cloud this version can read; move it away"),
         ("{\"version\":1", "is not a simulated cloud"),
         ("{\"version\":1,\"surprise\":true}", "is not a simulated cloud"),
-        ("{\"version\":2,\"anything\":[]}", "has format 2, but this version reads up to 1"),
+        ("{\"version\":2,\"surprise\":true}", "is not a simulated cloud"),
+        ("{\"version\":3,\"anything\":[]}", "has format 3, but this version reads up to 2"),
     ] {
         fs::write(&file.0, text).unwrap();
         let error = file.open(clock()).unwrap_err().to_string();
@@ -386,4 +387,93 @@ async fn a_shorter_latency_also_ends_what_is_under_way() {
         tokio::join!(cloud.preflight(&ask), cloud.ensure(Part::Dns, &ask), hurried);
     assert!(checked.is_ok() && made.is_ok());
     assert_eq!(cloud.inner.clock.now().duration_since(began), SignedDuration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spec_the_catalog_does_not_know_is_refused() {
+    let rows = [
+        (
+            json!({ "platform": { "type": "azure" } }),
+            "UnsupportedProvider: Unsupported provider 'azure'. \
+             Supported providers: aws, gcp, lambda",
+        ),
+        (
+            json!({ "provider": "lambda", "region": "moon" }),
+            "InvalidRegion: Invalid region 'moon' for provider Lambda. Supported regions: \
+             us-west-1, us-east-1, us-south-1, europe-central-1, asia-northeast-1",
+        ),
+    ];
+    for (spec, expected) in rows {
+        refused(instant().preflight(&cluster_of(spec, json!({}))).await, expected);
+    }
+    refused(
+        instant().preflight(&pool(1, "abacus")).await,
+        "UnknownMachineType: Unknown machine type 'abacus' for provider GCP. \
+         Supported machine types: a2-highgpu-1g, a2-highgpu-8g, a3-highgpu-8g, n1-highmem-8, \
+         n1-standard-4, n1-standard-8",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_strikes_only_the_resources_it_names() {
+    let cloud = instant();
+    let fault = NewFault { matching: "other".to_owned(), ..NewFault::new(FaultKind::Timeout) };
+    cloud.inject(fault).await.unwrap();
+    cloud.ensure(Part::Infrastructure, &cluster()).await.expect("it is not `other`");
+}
+
+#[tokio::test]
+async fn a_cloud_that_is_opened_again_goes_on_where_it_was() {
+    let (file, cluster, clock) = (TestFile::new("reopen"), cluster(), clock());
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    cloud.create_zone("acme.test").await.unwrap();
+    cloud.deny("aws", "ec2:RunInstances").await.unwrap();
+    cloud.deny_label("team:red").await.unwrap();
+    let quota = Quota { limit: 40, used_by_others: 7 };
+    cloud.set_quota(gcp("us-east1"), Metric::Cpus, quota).await.unwrap();
+    let fault = NewFault { matching: "x".to_owned(), ..NewFault::new(FaultKind::Timeout) };
+    cloud.inject(fault).await.unwrap();
+    cloud.ensure(Part::Infrastructure, &cluster).await.unwrap();
+    let before = serde_json::to_value(cloud.overview()).unwrap();
+
+    let again = file.open(clock).unwrap();
+    assert_eq!(serde_json::to_value(again.overview()).unwrap(), before);
+    assert_eq!(before["providers"]["gcp"]["quotas"]["us-east1"]["CPUS"]["used"], 4 + 7);
+    again.ensure(Part::Infrastructure, &cluster).await.unwrap();
+    assert_eq!(living(&again, &cluster), living(&cloud, &cluster), "it finds what is there");
+    again.remove(Part::Infrastructure, &cluster).await.unwrap();
+    assert_eq!(living(&file.open(clock).unwrap(), &cluster), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_file_of_format_1_is_read_without_the_machines_that_nobody_has_a_record_of() {
+    let (file, cluster, clock) = (TestFile::new("format-1"), cluster(), clock());
+    let cloud = file.open(clock).unwrap();
+    cloud.set_latencies(Latencies::INSTANT).await.unwrap();
+    cloud.create_zone("acme.test").await.unwrap();
+    cloud.ensure(Part::Infrastructure, &cluster).await.unwrap();
+    let machine = json!({
+        "id": "workers-9", "kind": "machine", "what": "n1-standard-4", "provider": "gcp",
+        "region": "us-east1", "cpus": 4, "gpus": 0, "zone": "us-east1-b",
+        "created_at": EPOCH, "ready_at": EPOCH,
+    });
+    let text = fs::read_to_string(&file.0).unwrap();
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut whole = lines.next().unwrap();
+    whole["version"] = json!(1);
+    whole.as_object_mut().unwrap().remove("machines");
+    let owner = "00000000-0000-7000-8000-000000000002";
+    whole["inventory"][owner] = json!([machine]);
+    let mut added = lines.next().unwrap();
+    added["items"].as_array_mut().unwrap().push(machine);
+    fs::write(&file.0, format!("{whole}\n{added}\n")).unwrap();
+
+    let again = file.open(clock).unwrap();
+    assert_eq!(again.overview().zones, cloud.overview().zones);
+    assert_eq!(living(&again, &cluster), living(&cloud, &cluster));
+    assert_eq!(again.inventory().len(), 1, "the pool had nothing but machines");
+    again.remove(Part::Infrastructure, &cluster).await.unwrap();
+    let third = file.open(clock).unwrap();
+    assert_eq!(third.inventory(), BTreeMap::new(), "it is written in its new form");
 }

@@ -1,22 +1,20 @@
 //! What the simulated cloud says: the reasons and sentences of the documents, word for word.
 
-use super::Section;
 use super::quota::Exceeded;
 use super::want::Want;
-use argosy_control::provider::{Cause, Done, Refusal};
+use argosy_control::provider::{Cause, Done, Part, Refusal};
 use serde_json::{Map, Value, json};
 
 pub(super) fn done(reason: &str, message: impl Into<String>, data: Value) -> Done {
     Done { reason: reason.to_owned(), message: message.into(), data: map(data), unhealthy: None }
 }
 
-pub(super) fn removed(part: Section) -> Done {
+pub(super) fn removed(part: Part) -> Done {
     let (reason, message) = match part {
-        Section::Dns => ("RecordsRemoved", "DNS records removed"),
-        Section::Infrastructure => {
+        Part::Dns => ("RecordsRemoved", "DNS records removed"),
+        Part::Infrastructure => {
             ("InfrastructureRemoved", "Infrastructure resources successfully cleaned up")
         }
-        Section::Machines => ("NodesRemoved", "All nodes removed"),
     };
     done(reason, message, json!({}))
 }
@@ -46,35 +44,16 @@ pub(super) fn pools_denied() -> Refusal {
     refusal("PermissionDenied", message, guidance)
 }
 
-pub(super) fn quota_exceeded(exceeded: &Exceeded, want: &Want, nodes: usize) -> Refusal {
+pub(super) fn quota_exceeded(exceeded: &Exceeded, want: &Want) -> Refusal {
     let Exceeded { metric, limit, used, needed } = exceeded;
     let (display, region) = (&want.display, &want.place.region);
-    let (message, guidance) = match &want.machines {
-        None => (
-            format!(
-                "{display} quota exceeded for resource: {metric} in region {region}. \
-                 Current: {used}/{limit}"
-            ),
-            format!(
-                "Request a quota increase for {metric} in {region}, or use another region. \
-                 {needed} more needed."
-            ),
-        ),
-        Some(machines) => {
-            let unit = metric.unit();
-            let available = limit.saturating_sub(*used);
-            (
-                format!(
-                    "Insufficient quota to provision {nodes} nodes of type {}. \
-                     Required: {needed} {unit}, Available: {available} {unit}",
-                    machines.kind
-                ),
-                format!(
-                    "Reduce the node count or request a quota increase for {metric} in {region}."
-                ),
-            )
-        }
-    };
+    let message = format!(
+        "{display} quota exceeded for resource: {metric} in region {region}. Current: {used}/{limit}"
+    );
+    let guidance = format!(
+        "Request a quota increase for {metric} in {region}, or use another region. \
+         {needed} more needed."
+    );
     refusal("QuotaExceeded", message, guidance)
 }
 
@@ -98,14 +77,6 @@ pub(super) fn timed_out(display: &str, after_s: u32) -> Refusal {
                     console: somebody may have to step in."
         .to_owned();
     refusal("Timeout", message, guidance)
-}
-
-pub(super) fn provisioning_failed(node: u32, of: usize, display: &str, code: &str) -> Refusal {
-    let message = format!("Failed to provision node {node} of {of}. {display} error: {code}");
-    let guidance = "It is tried again by itself. If the provider stays out of machines, choose \
-                    another machine type or region, or fewer nodes."
-        .to_owned();
-    refusal("ProvisioningFailed", message, guidance)
 }
 
 pub(super) fn unsupported(reason: &str, message: String) -> Refusal {

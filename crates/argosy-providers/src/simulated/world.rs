@@ -3,15 +3,16 @@
 //! Nothing here waits: a step says until when to wait, and may be asked again at any time, by anybody.
 //! That is what makes every operation idempotent and safe to drop.
 
-use super::Section;
 use super::fault::{Fault, FaultKind, FaultParams, NewFault};
+use super::fleet::{Fleet, Made};
 use super::inventory::{Inventory, Item, ItemKind, Place, Shape, Usage};
 use super::latency::Latencies;
+use super::machine::zones;
 use super::permission::Permissions;
 use super::quota::{self, Metric, Quota, SetQuota};
 use super::want::{DEFAULT_DOMAIN, Want};
 use super::words;
-use argosy_control::provider::{Ask, Done, Refusal};
+use argosy_control::provider::{Ask, Done, Part, Refusal};
 use argosy_core::catalog::Catalog;
 use argosy_core::id::ResourceId;
 use argosy_core::resource::Kind;
@@ -40,19 +41,22 @@ pub(super) struct World {
     /// The next id of a fault or an item.
     next_id: u64,
     pub(super) inventory: Inventory,
+    #[serde(rename = "machines")]
+    pub(super) fleet: Fleet,
     /// Whether the rest was changed and is not in the file yet.
     #[serde(skip)]
     edited: bool,
 }
 
-/// What the file says about one resource, after the whole world at its beginning: so that many
-/// thousands of items are not written again for each new one.
+/// What the file says after the whole world at its beginning: so that many thousands of items are not
+/// written again for each new one.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line<'a> {
-    owner: ResourceId,
-    next_id: u64,
-    items: Cow<'a, [Item]>,
+#[serde(untagged)]
+enum Line<'a> {
+    /// Everything that one resource has.
+    Items { owner: ResourceId, next_id: u64, items: Cow<'a, [Item]> },
+    /// One machine.
+    Machine { machine: Cow<'a, Made>, next_id: u64 },
 }
 
 /// How far an operation is.
@@ -64,12 +68,9 @@ pub(super) enum Step {
     End(Result<Done, Refusal>),
 }
 
-/// How many machines of a pool are made at the same time.
-const BATCH: usize = 10;
-
 impl World {
     /// The form this program reads and writes.
-    pub(super) const VERSION: u32 = 1;
+    pub(super) const VERSION: u32 = 2;
 
     /// A cloud in which everything works, and the default domain has a zone.
     pub(super) fn new(latencies: Latencies) -> Self {
@@ -83,6 +84,7 @@ impl World {
             faults: Vec::new(),
             next_id: 1,
             inventory: Inventory::default(),
+            fleet: Fleet::default(),
             edited: false,
         }
     }
@@ -94,7 +96,7 @@ impl World {
 
     /// Whether anything is not in the file yet.
     pub(super) fn is_unsaved(&self) -> bool {
-        self.edited || self.inventory.is_changed()
+        self.edited || self.inventory.is_changed() || self.fleet.is_changed()
     }
 
     /// Everything, as the file begins.
@@ -102,6 +104,7 @@ impl World {
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
         self.inventory.take_changed();
+        self.fleet.written();
         self.edited = false;
         Ok(text)
     }
@@ -114,7 +117,13 @@ impl World {
         let mut text = Vec::new();
         for owner in self.inventory.take_changed() {
             let items = Cow::Borrowed(self.inventory.all_of(owner));
-            serde_json::to_writer(&mut text, &Line { owner, next_id: self.next_id, items })?;
+            let line = Line::Items { owner, next_id: self.next_id, items };
+            serde_json::to_writer(&mut text, &line)?;
+            text.push(b'\n');
+        }
+        for machine in self.fleet.take_changed() {
+            let line = Line::Machine { machine: Cow::Borrowed(machine), next_id: self.next_id };
+            serde_json::to_writer(&mut text, &line)?;
             text.push(b'\n');
         }
         Ok(Some(text))
@@ -122,10 +131,23 @@ impl World {
 
     /// Takes in one line that was added to the file.
     pub(super) fn restore(&mut self, line: &[u8]) -> serde_json::Result<()> {
-        let Line { owner, next_id, items } = serde_json::from_slice(line)?;
-        self.inventory.restore(owner, items.into_owned());
+        let next_id = match serde_json::from_slice(line)? {
+            Line::Items { owner, next_id, items } => {
+                self.inventory.restore(owner, items.into_owned());
+                next_id
+            }
+            Line::Machine { machine, next_id } => {
+                self.fleet.restore(machine.into_owned());
+                next_id
+            }
+        };
         self.next_id = self.next_id.max(next_id);
         Ok(())
+    }
+
+    /// What clusters and machines use in a place.
+    pub(super) fn used(&self, place: &Place) -> Usage {
+        self.inventory.used(place).plus(self.fleet.used(place))
     }
 
     pub(super) fn quota(&self, place: &Place, metric: Metric) -> Quota {
@@ -143,6 +165,11 @@ impl World {
         self.inventory.hasten(
             |item| later(now, latencies.creation(item.shape.kind).of(&item.id, 0)),
             |item| later(now, latencies.removal.of(&item.id, 0)),
+        );
+        self.fleet.hasten(
+            |made| later(now, latencies.machine.of(&made.id, made.reboots.into())),
+            |made| later(now, latencies.removal.of(&made.id, 0)),
+            now,
         );
     }
 
@@ -174,7 +201,7 @@ impl World {
                     return Err(words::label_denied(&label));
                 }
                 self.allowed(&[permissions.buckets], &want)?;
-                self.within_quota(Section::Infrastructure, ask, &want, now)?;
+                self.within_quota(Part::Infrastructure, ask, &want, now)?;
             }
             Kind::NodePool => {
                 let denied = self.allowed(&[permissions.pools], &want).is_err();
@@ -189,7 +216,7 @@ impl World {
     /// One step towards a part as it is asked for.
     pub(super) fn ensure(
         &mut self,
-        part: Section,
+        part: Part,
         ask: &Ask,
         catalog: &Catalog,
         now: Timestamp,
@@ -201,7 +228,7 @@ impl World {
     }
 
     /// One step towards a part's absence.
-    pub(super) fn remove(&mut self, part: Section, owner: ResourceId, now: Timestamp) -> Step {
+    pub(super) fn remove(&mut self, part: Part, owner: ResourceId, now: Timestamp) -> Step {
         self.trim(part, owner, &[], now);
         match self.inventory.gone_at(owner, part) {
             Some(gone_at) => Step::Wait(gone_at),
@@ -211,14 +238,14 @@ impl World {
 
     fn try_ensure(
         &mut self,
-        part: Section,
+        part: Part,
         ask: &Ask,
         catalog: &Catalog,
         now: Timestamp,
     ) -> Result<Step, Refusal> {
         let want = Want::read(ask, catalog)?;
         let owner = ask.resource.id;
-        if part == Section::Dns && !self.zones.contains(&want.domain) {
+        if part == Part::Dns && !self.zones.contains(&want.domain) {
             return Err(words::zone_not_found(&want.domain));
         }
         let wanted = want.shapes(part);
@@ -235,11 +262,13 @@ impl World {
         if let Some(gone_at) = self.inventory.gone_at(owner, part) {
             return Ok(Step::Wait(gone_at));
         }
-        self.create(part, ask, &want, missing, now)?;
+        for (nth, shape) in missing.into_iter().enumerate() {
+            self.create_item(ask, &want, shape, nth, now);
+        }
         self.await_ready(part, ask, &want, now)
     }
 
-    fn trim(&mut self, part: Section, owner: ResourceId, wanted: &[Shape], now: Timestamp) {
+    fn trim(&mut self, part: Part, owner: ResourceId, wanted: &[Shape], now: Timestamp) {
         let removal = self.latencies.removal;
         let gone_at = |item: &Item| later(now, removal.of(&item.id, 0));
         self.inventory.trim(owner, part, wanted, gone_at);
@@ -248,65 +277,35 @@ impl World {
 
     fn may_create(
         &mut self,
-        part: Section,
+        part: Part,
         ask: &Ask,
         want: &Want,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let Permissions { records, networks, clusters, machines, .. } =
+        let Permissions { records, networks, clusters, .. } =
             *Permissions::of(&want.place.provider);
         match part {
-            Section::Dns => self.allowed(&[records], want)?,
-            Section::Infrastructure => self.allowed(&[networks, clusters], want)?,
-            Section::Machines => self.allowed(&[machines], want)?,
+            Part::Dns => self.allowed(&[records], want)?,
+            Part::Infrastructure => self.allowed(&[networks, clusters], want)?,
         }
         self.within_quota(part, ask, want, now)
-    }
-
-    /// Makes what is missing, one by one. What was made before a failure is kept.
-    fn create(
-        &mut self,
-        part: Section,
-        ask: &Ask,
-        want: &Want,
-        missing: Vec<Shape>,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        let of = want.shapes(part).len();
-        let existing = of - missing.len();
-        let name = ask.resource.name.as_str();
-        for (nth, shape) in missing.into_iter().enumerate() {
-            let node = u32::try_from(existing + nth + 1).unwrap_or(u32::MAX);
-            if part == Section::Machines
-                && let Some(params) = self.strike(FaultKind::ProvisioningFailed, name, |params| {
-                    params.node.unwrap_or(1) == node
-                })
-            {
-                let code = params.code.as_deref().unwrap_or(FaultParams::CODE);
-                return Err(words::provisioning_failed(node, of, &want.display, code));
-            }
-            self.create_item(ask, want, shape, nth, now);
-        }
-        Ok(())
     }
 
     fn create_item(&mut self, ask: &Ask, want: &Want, shape: Shape, nth: usize, now: Timestamp) {
         let number = self.take_id();
         let name = ask.resource.name.as_str();
-        let zone = zone(&shape.place, nth);
+        let zones = zones(&shape.place);
+        let zone = zones.get(nth).cloned().unwrap_or_default();
         let (id, zone) = match shape.kind {
             ItemKind::DnsRecord => (shape.what.clone(), want.domain.clone()),
             ItemKind::Network | ItemKind::ControlPlane => {
                 (format!("{name}-{}-{number}", shape.what), zone)
             }
-            ItemKind::Machine => (format!("{name}-{number}"), zone),
         };
         let latency = self.latencies.creation(shape.kind);
-        let batches_before = u32::try_from(nth / BATCH).unwrap_or(u32::MAX);
-        let millis = i64::from(latency.max_ms) * i64::from(batches_before);
-        let ready = later(now, latency.of(&id, 0) + SignedDuration::from_millis(millis));
+        let ready = later(now, latency.of(&id, 0));
         let stuck = shape.kind == ItemKind::ControlPlane
-            && self.fault(FaultKind::Timeout, name, |_| true).is_some();
+            && self.fault(FaultKind::Timeout, &[name], |_| true).is_some();
         self.inventory.add(
             ask.resource.id,
             Item {
@@ -322,7 +321,7 @@ impl World {
 
     fn await_ready(
         &mut self,
-        part: Section,
+        part: Part,
         ask: &Ask,
         want: &Want,
         now: Timestamp,
@@ -348,9 +347,9 @@ impl World {
         now: Timestamp,
     ) -> Result<Timestamp, Refusal> {
         let (owner, name) = (ask.resource.id, ask.resource.name.as_str());
-        let Some(fault) = self.fault(FaultKind::Timeout, name, |_| true) else {
+        let Some(fault) = self.fault(FaultKind::Timeout, &[name], |_| true) else {
             let ready_at = later(now, self.latencies.infrastructure.of(name, 0));
-            self.inventory.unstick(owner, Section::Infrastructure, ready_at);
+            self.inventory.unstick(owner, Part::Infrastructure, ready_at);
             return Ok(ready_at);
         };
         let after_s = fault.fault.params.after_s.unwrap_or(FaultParams::AFTER_S);
@@ -358,20 +357,20 @@ impl World {
         if now < until {
             return Ok(until);
         }
-        self.strike(FaultKind::Timeout, name, |_| true);
+        self.strike(FaultKind::Timeout, &[name], |_| true);
         // Given up means rolled back: the next attempt starts from nothing.
-        self.inventory.forget(owner, |item| item.shape.kind.part() == Section::Infrastructure);
+        self.inventory.forget(owner, |item| item.shape.kind.part() == Part::Infrastructure);
         Err(words::timed_out(&want.display, after_s))
     }
 
-    fn made(&mut self, part: Section, ask: &Ask, want: &Want) -> Done {
+    fn made(&mut self, part: Part, ask: &Ask, want: &Want) -> Done {
         let items = self.inventory.of(ask.resource.id, part);
         let ids: Vec<String> = items.map(|item| item.id.clone()).collect();
         let Place { region, .. } = &want.place;
         match part {
-            Section::Dns => {
+            Part::Dns => {
                 let name = ask.resource.name.as_str();
-                let failing = self.strike(FaultKind::HealthCheckFailed, name, |_| true);
+                let failing = self.strike(FaultKind::HealthCheckFailed, &[name], |_| true);
                 let data = json!({ "recordsCreated": want.records() });
                 let message = "All DNS records created and verified";
                 Done {
@@ -379,15 +378,10 @@ impl World {
                     ..words::done("AllRecordsCreated", message, data)
                 }
             }
-            Section::Infrastructure => {
+            Part::Infrastructure => {
                 let message = format!("Network and control plane created in {region}");
                 let data = json!({ "region": region, "resources": ids });
                 words::done("InfrastructureReady", message, data)
-            }
-            Section::Machines => {
-                let message = format!("{0} of {0} nodes ready", ids.len());
-                let data = json!({ "nodesReady": ids.len(), "machines": ids });
-                words::done("AllNodesReady", message, data)
             }
         }
     }
@@ -429,7 +423,7 @@ impl World {
     /// Whether what is missing of a part fits in, once what it replaces has gone.
     fn within_quota(
         &mut self,
-        part: Section,
+        part: Part,
         ask: &Ask,
         want: &Want,
         now: Timestamp,
@@ -440,7 +434,7 @@ impl World {
         let kept = Usage::sum(&wanted).minus(needed);
         let exceeded = |world: &Self| {
             let replaced = world.inventory.used_by(owner, part, place).minus(kept);
-            let used = world.inventory.used(place).minus(replaced);
+            let used = world.used(place).minus(replaced);
             quota::exceeded(|metric| world.quota(place, metric), &used, &needed)
         };
         if exceeded(self).is_none() {
@@ -448,35 +442,49 @@ impl World {
         }
         // Before saying no: what others gave back counts no more.
         self.inventory.settle_all(now);
+        self.fleet.settle(now);
         match exceeded(self) {
-            Some(exceeded) => Err(words::quota_exceeded(&exceeded, want, missing.len())),
+            Some(exceeded) => Err(words::quota_exceeded(&exceeded, want)),
             None => Ok(()),
         }
     }
 
-    fn fault(
+    /// The first fault of a kind that is about one of these names.
+    pub(super) fn fault(
         &self,
         kind: FaultKind,
-        name: &str,
+        names: &[&str],
         which: impl Fn(&FaultParams) -> bool,
     ) -> Option<&Fault> {
-        self.faults.iter().find(|f| f.fault.strikes(kind, name) && which(&f.fault.params))
+        let strikes = |f: &&Fault| {
+            names.iter().any(|name| f.fault.strikes(kind, name)) && which(&f.fault.params)
+        };
+        self.faults.iter().find(strikes)
     }
 
     /// Uses up one strike of the fault that fits, if one does.
-    fn strike(
+    pub(super) fn strike(
         &mut self,
         kind: FaultKind,
-        name: &str,
+        names: &[&str],
         which: impl Fn(&FaultParams) -> bool,
     ) -> Option<FaultParams> {
-        let id = self.fault(kind, name, which)?.id;
-        self.edited = true;
+        let id = self.fault(kind, names, which)?.id;
         let fault = self.faults.iter_mut().find(|fault| fault.id == id)?;
         let params = fault.fault.params.clone();
-        fault.fault.count = fault.fault.count.map(|count| count.saturating_sub(1));
+        // One that stays is not changed by striking: nothing is to be saved.
+        if let Some(count) = fault.fault.count.as_mut() {
+            *count = count.saturating_sub(1);
+            self.edited = true;
+        }
         self.faults.retain(|fault| fault.fault.count != Some(0));
         Some(params)
+    }
+
+    /// An id for a machine: never given twice, and not to be guessed from another.
+    pub(super) fn take_machine_id(&mut self) -> String {
+        // Multiplying by an odd number maps no two numbers to one.
+        format!("i-{:016x}", self.take_id().wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     fn take_id(&mut self) -> u64 {
@@ -486,13 +494,6 @@ impl World {
     }
 }
 
-fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
+pub(super) fn later(time: Timestamp, wait: SignedDuration) -> Timestamp {
     time.saturating_add(wait).unwrap_or(Timestamp::MAX)
-}
-
-/// Zones as the providers write them: `us-east1-b`, `us-east-1a`.
-fn zone(place: &Place, nth: usize) -> String {
-    let letter = ["b", "c", "d"].get(nth % 3).copied().unwrap_or("b");
-    let hyphen = if place.provider == "aws" { "" } else { "-" };
-    format!("{}{hyphen}{letter}", place.region)
 }

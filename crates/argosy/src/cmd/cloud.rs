@@ -18,7 +18,9 @@ Examples:
   argosy cloud zone add example.com
   argosy cloud quota set gcp us-east1 CPUS 64
   argosy cloud permission deny gcp compute.instances.create
-  argosy cloud fault add Timeout --match alpha --after-s 5")]
+  argosy cloud fault add Timeout --match alpha --after-s 5
+  argosy cloud fault add Kill --match workers --count 1
+  argosy cloud machines")]
 pub(crate) struct Verb {
     #[command(subcommand)]
     verb: Verbs,
@@ -29,6 +31,9 @@ enum Verbs {
     /// Show everything the simulated cloud holds.
     #[command(after_help = "Examples:\n  argosy cloud show\n  argosy cloud show -o json")]
     Show,
+    /// List the machines, and for an hour those that are gone.
+    #[command(after_help = "Examples:\n  argosy cloud machines\n  argosy cloud machines -o json")]
+    Machines,
     /// Add and remove DNS zones.
     #[command(
         subcommand,
@@ -53,7 +58,7 @@ enum Verbs {
     /// Inject and clear faults.
     #[command(
         subcommand,
-        after_help = "Examples:\n  argosy cloud fault add Timeout --match alpha --after-s 5\n  argosy cloud fault clear 1"
+        after_help = "Examples:\n  argosy cloud fault add Timeout --match alpha --after-s 5\n  argosy cloud fault add Kill --match workers --count 1\n  argosy cloud fault clear 1"
     )]
     Fault(Fault),
 }
@@ -152,25 +157,37 @@ enum Fault {
 Examples:
   argosy cloud fault add Timeout --match alpha --after-s 5
   argosy cloud fault add HealthCheckFailed --match 'demo-*' --count 3
-  argosy cloud fault add ProvisioningFailed --match workers --node 3 --code ZONE_RESOURCE_POOL_EXHAUSTED")]
+  argosy cloud fault add ProvisioningFailed --match workers --node 3 --code ZONE_RESOURCE_POOL_EXHAUSTED
+  argosy cloud fault add CreateTimesOut --match workers --count 1 --done false
+  argosy cloud fault add StockOut --match gcp --zone us-east1-b
+  argosy cloud fault add Reclaim --match workers --count 1 --after-s 30")]
 struct NewFault {
     /// What goes wrong.
     kind: FaultKind,
-    /// Which resources, by name; `gpu-*` for all that begin so.
+    /// Which clusters, node pools or machines, by name, or which providers; `gpu-*` for all that begin so.
     #[arg(long = "match", value_name = "NAME", default_value = "*")]
     matching: String,
     /// After how many strikes it goes away by itself.
     #[arg(long)]
     count: Option<u32>,
-    /// Timeout: after how many seconds.
+    /// Timeout, Reclaim, Throttled, ListsLag: after how many seconds.
     #[arg(long, value_name = "SECONDS")]
     after_s: Option<u32>,
     /// ProvisioningFailed: which node, from 1.
     #[arg(long)]
     node: Option<u32>,
-    /// ProvisioningFailed: the provider's error code.
+    /// ProvisioningFailed, StockOut: the provider's error code.
     #[arg(long)]
     code: Option<String>,
+    /// CreateTimesOut, CreateErrors: whether the machine is made all the same.
+    #[arg(long, value_name = "BOOL")]
+    done: Option<bool>,
+    /// StockOut: in which zone.
+    #[arg(long)]
+    zone: Option<String>,
+    /// StockOut: of which machine type.
+    #[arg(long, value_name = "TYPE")]
+    machine_type: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -179,6 +196,21 @@ enum FaultKind {
     Timeout,
     HealthCheckFailed,
     ProvisioningFailed,
+    CreateTimesOut,
+    CreateErrors,
+    TagsLost,
+    BootFails,
+    Kill,
+    Reclaim,
+    DeleteLies,
+    DeleteErrors,
+    StockOut,
+    Throttled,
+    CredentialsRevoked,
+    ListsLag,
+    ListsEmpty,
+    ListsHalf,
+    ListsBreak,
 }
 
 /// Where the console is.
@@ -207,6 +239,7 @@ pub(super) async fn run(session: &Session, verb: Verb) -> Result<Exit, Failure> 
 fn request(verb: Verbs) -> (Method, String, Option<Value>, Option<String>) {
     match verb {
         Verbs::Show => (Method::GET, String::new(), None, None),
+        Verbs::Machines => (Method::GET, "/machines".to_owned(), None, None),
         Verbs::Zone(Zone::Add { domain }) => {
             (Method::PUT, format!("/zones/{}", segment(&domain)), None, said("the zone is there"))
         }
@@ -266,6 +299,10 @@ impl NewFault {
         params.extend(self.after_s.map(|after| ("after_s".to_owned(), json!(after))));
         params.extend(self.node.map(|node| ("node".to_owned(), json!(node))));
         params.extend(self.code.as_ref().map(|code| ("code".to_owned(), json!(code))));
+        params.extend(self.done.map(|done| ("done".to_owned(), json!(done))));
+        params.extend(self.zone.as_ref().map(|zone| ("zone".to_owned(), json!(zone))));
+        let machine_type = self.machine_type.as_ref();
+        params.extend(machine_type.map(|of| ("machine_type".to_owned(), json!(of))));
         let kind = format!("{:?}", self.kind);
         let mut body = json!({ "kind": kind, "match": self.matching, "params": params });
         if let (Some(count), Value::Object(members)) = (self.count, &mut body) {
@@ -307,6 +344,17 @@ fn segment(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// The words are the console's: one that it does not know would be refused only when it is used.
+    #[test]
+    fn every_kind_of_fault_is_known_to_the_console() {
+        for kind in FaultKind::value_variants() {
+            let known = serde_json::from_value::<argosy_providers::simulated::FaultKind>(json!(
+                format!("{kind:?}")
+            ));
+            assert!(known.is_ok(), "{kind:?}");
+        }
+    }
+
     #[test]
     fn each_command_asks_one_thing_of_the_console() {
         let fault = NewFault {
@@ -316,9 +364,24 @@ mod tests {
             after_s: Some(5),
             node: None,
             code: None,
+            done: None,
+            zone: None,
+            machine_type: None,
+        };
+        let shortage = NewFault {
+            kind: FaultKind::StockOut,
+            matching: "*".to_owned(),
+            count: None,
+            after_s: None,
+            node: None,
+            code: None,
+            done: None,
+            zone: Some("z".to_owned()),
+            machine_type: None,
         };
         let rows = [
             (Verbs::Show, "GET  null"),
+            (Verbs::Machines, "GET /machines null"),
             (Verbs::Zone(Zone::Add { domain: "a.b/c".to_owned() }), "PUT /zones/a.b%2Fc null"),
             (
                 Verbs::Quota(Quota::Set {
@@ -344,6 +407,10 @@ mod tests {
             (
                 Verbs::Fault(Fault::Add(fault)),
                 r#"POST /faults {"count":2,"kind":"Timeout","match":"a","params":{"after_s":5}}"#,
+            ),
+            (
+                Verbs::Fault(Fault::Add(shortage)),
+                r#"POST /faults {"kind":"StockOut","match":"*","params":{"zone":"z"}}"#,
             ),
             (Verbs::Fault(Fault::Clear { id: 3 }), "DELETE /faults/3 null"),
         ];

@@ -1,5 +1,8 @@
 use super::*;
 use argosy_control::clock::Clock;
+use argosy_control::provider::Provider;
+use argosy_core::instance::InstanceId;
+use argosy_core::machine::{Order, Purchase, Tags};
 use axum::body::{self, Body as RawBody};
 use serde_json::Value;
 use tower::ServiceExt;
@@ -89,6 +92,15 @@ async fn what_is_set_is_shown_and_can_be_taken_back() {
             json!({ "min_ms": 5, "max_ms": 9 }),
         ),
         ("GET /inventory", "", 200, "/inventory", json!({})),
+        ("GET /machines", "", 200, "/inventory", json!({})),
+        (
+            "POST /faults",
+            r#"{"kind": "StockOut", "match": "gcp", "params": {"zone": "us-east1-b"}}"#,
+            201,
+            "/faults/0/params",
+            json!({ "zone": "us-east1-b" }),
+        ),
+        ("DELETE /faults/2", "", 204, "/faults", json!([])),
     ];
     for (request, sent, status, pointer, expected) in rows {
         assert_eq!(ask(&cloud, request, sent).await.0, status, "{request}");
@@ -154,6 +166,24 @@ async fn bad_input_is_told_with_the_field_and_what_is_allowed() {
             400,
             "after_s belongs to kind Timeout",
         ),
+        (
+            "POST /faults",
+            r#"{"kind": "Kill", "params": {"done": true}}"#,
+            400,
+            "done belongs to CreateTimesOut or CreateErrors",
+        ),
+        (
+            "POST /faults",
+            r#"{"kind": "Kill", "params": {"zone": "us-east1-b"}}"#,
+            400,
+            "zone belongs to StockOut",
+        ),
+        (
+            "POST /faults",
+            r#"{"kind": "StockOut", "params": {"machine_type": ""}}"#,
+            400,
+            "params.machine_type must have 1 to 128 characters",
+        ),
         ("DELETE /faults/77", "", 404, "There is no fault 77."),
         ("DELETE /faults/x", "", 404, "There is no fault x."),
         (
@@ -185,4 +215,47 @@ async fn what_is_kept_is_limited() {
     }
     let (status, problem) = ask(&cloud, "PUT /denied-labels/team:more", "").await;
     assert_eq!(status, 409, "{problem}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_machines_are_listed_with_what_was_asked_for_and_how_they_are() {
+    let cloud = cloud();
+    let order = Order {
+        provider: "gcp".to_owned(),
+        region: "us-east1".to_owned(),
+        zone: "us-east1-c".to_owned(),
+        machine_type: "a3-highgpu-8g".to_owned(),
+        spot: true,
+        image: String::new(),
+        price_per_hour: None,
+    };
+    let purchase = Purchase {
+        instance: InstanceId::parse("workers-1").unwrap(),
+        token: uuid::Uuid::from_u128(7),
+        tags: Tags::default(),
+        order,
+        number: 1,
+        pool: "workers".to_owned(),
+        tenant: "default".to_owned(),
+        labels: BTreeMap::new(),
+    };
+    cloud.named("gcp").create(&purchase).await.unwrap();
+    let (_, machines) = ask(&cloud, "GET /machines", "").await;
+    let expected = json!({
+        "name": "workers-1",
+        "provider": "gcp",
+        "region": "us-east1",
+        "zone": "us-east1-c",
+        "machine_type": "a3-highgpu-8g",
+        "gpus": 8,
+        "spot": true,
+        "price_per_hour": 29.417,
+        "pool": "workers",
+        "state": "Running",
+        "up": true,
+        "dead": false,
+    });
+    for (member, value) in expected.as_object().unwrap() {
+        assert_eq!(machines[0][member], *value, "{member}: {machines}");
+    }
 }

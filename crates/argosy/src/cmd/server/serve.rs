@@ -253,12 +253,15 @@ fn simulated_cloud(config: &Config, clock: Clock) -> Result<Option<SimulatedClou
         .map_err(|error| failed(&error))
 }
 
-/// Every provider of the catalog is the simulated cloud, or none is there.
+/// Every provider of the catalog is the simulated cloud under its name, or none is there.
 fn clouds(config: &Config, cloud: Option<&SimulatedCloud>) -> BTreeMap<String, Arc<dyn Provider>> {
     let Some(cloud) = cloud else { return BTreeMap::new() };
-    let cloud: Arc<dyn Provider> = Arc::new(cloud.clone());
+    let named = |name: String| {
+        let provider: Arc<dyn Provider> = Arc::new(cloud.named(&name));
+        (name, provider)
+    };
     let catalog = config.catalog.clone().unwrap_or_default();
-    catalog.providers.into_keys().map(|name| (name, cloud.clone())).collect()
+    catalog.providers.into_keys().map(named).collect()
 }
 
 fn notifier(config: &Config, clock: Clock) -> Result<Arc<WebhookNotifier>, Failure> {
