@@ -192,6 +192,18 @@ const LINES: &[(&str, &[Line])] = &[
         ],
     ),
     (
+        "machines, on the simulated cloud without latency",
+        &[
+            Line("pool of 1,000 nodes, from nothing to Ready", "pool.ready", "ms", Some(5000.0)),
+            Line("… processor time of the server, each node", "pool.cpu", "µs", None),
+            Line("… resident, the nodes' agents included", "pool.memory", "MB", None),
+            Line("fault → replacement ordered, p50", "replace.p50", "ms", None),
+            Line("fault → replacement ordered, p99", "replace.p99", "ms", Some(1000.0)),
+            Line("autoscaler, a pool with two weeks of history", "autoscale.rate", "/s", None),
+            Line("sweep over 100,000 instances", "sweep.ms", "ms", None),
+        ],
+    ),
+    (
         "the agent, 8 GPUs by a stand-in for NVML",
         &[
             Line("start of the process → registered, p50", "agent.start.p50", "ms", None),

@@ -1,6 +1,7 @@
 //! A client that costs little: it shares the cores with the server that is measured.
 
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
@@ -43,6 +44,35 @@ impl Connection {
     pub(crate) async fn operation(&mut self, path: &str) -> Result<(u16, Vec<u8>)> {
         self.send("GET", path, "").await?;
         self.answer().await
+    }
+
+    /// Asks the console of the simulated cloud.
+    pub(crate) async fn cloud(&mut self, method: &str, path: &str, body: &str) -> Result<()> {
+        self.send(method, &format!("/simulated-cloud/v1{path}"), body).await?;
+        match self.answer().await? {
+            (200..=299, _) => Ok(()),
+            (status, body) => {
+                bail!("{method} {path}: {status}: {}", String::from_utf8_lossy(&body))
+            }
+        }
+    }
+
+    /// A list of ours.
+    pub(crate) async fn argosy(&mut self, path: &str) -> Result<Value> {
+        self.send("GET", &format!("/api/argosy/v1{path}"), "").await?;
+        match self.answer().await? {
+            (200, body) => Ok(serde_json::from_slice(&body)?),
+            (status, body) => bail!("GET {path}: {status}: {}", String::from_utf8_lossy(&body)),
+        }
+    }
+
+    /// A call in JSON.
+    pub(crate) async fn rpc(&mut self, path: &str, body: &str) -> Result<()> {
+        self.send("POST", path, body).await?;
+        match self.answer().await? {
+            (200, _) => Ok(()),
+            (status, body) => bail!("POST {path}: {status}: {}", String::from_utf8_lossy(&body)),
+        }
     }
 
     /// Turns the connection into a watch of clusters.

@@ -8,6 +8,7 @@ mod agent;
 mod figures;
 mod fleet;
 mod http;
+mod machines;
 mod policy;
 mod server;
 mod wire;
@@ -19,6 +20,7 @@ use argosy_scaleout::testing::TestPostgres;
 use clap::{Parser, ValueEnum};
 use figures::Figures;
 use fleet::FleetSizes;
+use machines::MachineSizes;
 use server::Home;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -72,6 +74,8 @@ enum Part {
     Storms,
     /// The agent on its machine
     Agent,
+    /// Pools of machines on the simulated cloud
+    Machines,
 }
 
 /// The time, of which a measurement is made.
@@ -123,6 +127,12 @@ async fn main() -> Result<()> {
         if wanted(Part::Agent) {
             let sizes = if args.quick { AgentSizes::QUICK } else { AgentSizes::FULL };
             agent::agent(&program, &home("agent").await?, &sizes, &mut figures).await?;
+        }
+        if wanted(Part::Machines) {
+            let sizes = if args.quick { MachineSizes::QUICK } else { MachineSizes::FULL };
+            machines::pool(&program, &home("machines").await?, &sizes, &mut figures).await?;
+            machines::autoscaler(&sizes, &mut figures)?;
+            machines::sweep(&sizes, &mut figures)?;
         }
         if wanted(Part::Storms) {
             fleet::storms(&program, &home("storms").await?, &fleets, &mut figures).await?;
