@@ -108,6 +108,9 @@ pub struct Backoff {
     pub number: u32,
 }
 
-/// Who holds a node that is drained because the pool wants it gone: a person's hold is never touched, and
-/// this one never undone by whoever puts recovered nodes back into service.
-pub const BY: &str = "argosy/machines";
+/// Who gives commands to a pool's nodes. A hold by this name that is not automatic is the pool's own: it wants
+/// the node gone, or did. A person's hold is never touched, and one for the node's health is the remedy's.
+pub const BY: &str = "argosy";
+
+#[cfg(test)]
+mod fixture;

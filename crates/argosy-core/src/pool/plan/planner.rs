@@ -105,6 +105,8 @@ pub(super) struct Planner<'p, 'a> {
     cost: Cost<'p>,
     numbers: BTreeSet<u32>,
     lifted: bool,
+    /// Whether every seat was held before anything was bought: those who are well are not disturbed otherwise.
+    whole: bool,
     summary: Summary<'p>,
     plan: Plan,
 }
@@ -142,6 +144,7 @@ where
             cost: Cost::of(picture),
             numbers: BTreeSet::new(),
             lifted: picture.book.paused.as_ref().is_some_and(|it| it.generation != generation),
+            whole: false,
             summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
             plan,
             picture,
@@ -393,7 +396,6 @@ where
     fn go(&mut self, index: usize, reason: Reason) {
         let Some(member) = self.member(index) else { return };
         let lost = self.standing(index) == Standing::Sick { lost: true };
-        self.held = self.held.saturating_sub(1);
         if lost || self.standing(index) == Standing::Coming || member.node.is_none() {
             self.leave(index, reason);
         } else {
@@ -401,17 +403,18 @@ where
         }
     }
 
-    /// Who goes first when the pool shrinks; `None`: not at all. What began goes on, then the sick, those who
-    /// are not up yet, those who are not in service, what is not as the spec says, the idle, and the youngest.
+    /// Who goes first when the pool shrinks; `None`: not at all. The sick, who need no replacement then; who is
+    /// on the way out already; those who are not up yet; those who are not in service; and of the rest what
+    /// is not as the spec says, the idle, and the youngest.
     fn rank(&self, seat: usize) -> Option<(u8, bool, u8, Reverse<Timestamp>, &'p InstanceId)> {
         let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
         let serving = replacement.is_some_and(|one| self.is_ready(one));
         let class = match self.standing(*index) {
-            Standing::Parting if replacement.is_none() => 0,
             _ if serving => 4,
-            Standing::Sick { .. } | Standing::Recovering => 1,
+            Standing::Sick { .. } => 0,
+            Standing::Parting if replacement.is_none() => 1,
             Standing::Coming => 2,
-            Standing::Parting | Standing::Unsure => 3,
+            Standing::Parting | Standing::Unsure | Standing::Recovering => 3,
             Standing::Ready => 4,
             Standing::Held
             | Standing::Condemned(_)
@@ -428,7 +431,7 @@ where
     fn grow(&mut self) {
         let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
         let missing = self.target.saturating_sub(seats);
-        self.summary.missing = missing;
+        (self.summary.missing, self.whole) = (missing, missing == 0);
         if missing == 0 || !self.picture.its_turn {
             return;
         }
@@ -689,7 +692,7 @@ where
                 self.wait_for_window();
                 continue;
             }
-            if 0 < self.summary.missing || !self.may_exceed() {
+            if !self.whole || !self.may_exceed() {
                 return;
             }
             let (number, id) = (member.instance.number, member.instance.id.clone());
