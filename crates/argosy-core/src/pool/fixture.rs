@@ -158,7 +158,8 @@ impl Town {
         let old = replaces.as_ref().and_then(|old| {
             self.ones.iter().find(|one| one.instance.id == *old).map(|one| one.instance.number)
         });
-        let next = u32::try_from(self.ones.iter().filter(|o| o.instance.replaces.is_none()).count());
+        let next =
+            u32::try_from(self.ones.iter().filter(|o| o.instance.replaces.is_none()).count());
         let number = old.unwrap_or(next.unwrap() + 1);
         let age = 100_000 - i64::try_from(self.ones.len()).unwrap();
         let mut one = one(id, number, replaces, state, age);
@@ -299,7 +300,8 @@ pub(super) fn one(
 ) -> One {
     let machine = MachineId::new(format!("m-{id}"));
     let node_id = NodeId::parse(id).unwrap();
-    let running = State::Running { machine: machine.clone(), node: node_id.clone(), since: at(-age) };
+    let running =
+        State::Running { machine: machine.clone(), node: node_id.clone(), since: at(-age) };
     let awaiting = State::AwaitingNode { machine: machine.clone(), since: at(-age) };
     let leaving = |reason: Reason| {
         State::Terminating(Terminating {
@@ -315,7 +317,8 @@ pub(super) fn one(
             console: String::new(),
         })
     };
-    let over = |reason: Reason| State::Terminated { machine: None, node: None, at: at(-60), reason };
+    let over =
+        |reason: Reason| State::Terminated { machine: None, node: None, at: at(-60), reason };
     let failure = Failure { reason: "RegistrationTimeout".to_owned(), message: String::new() };
     let state_of = match state {
         "asked" => State::Provisioning(Provisioning::default()),
@@ -359,9 +362,11 @@ pub(super) fn one(
 pub(super) fn set(one: &mut One, state: &str) {
     let node = one.node.as_mut().unwrap();
     let id = node.id.as_str().to_owned();
-    node.gpus = vec![Gpu { uuid: format!("GPU-{id}"), serial: format!("s-{id}"), ..Gpu::default() }];
+    node.gpus =
+        vec![Gpu { uuid: format!("GPU-{id}"), serial: format!("s-{id}"), ..Gpu::default() }];
     let ours = hold(super::BY, false, -60);
-    let draining = |hold, done| Duty::Draining { hold, command: command_id(1), deadline: at(600), done };
+    let draining =
+        |hold, done| Duty::Draining { hold, command: command_id(1), deadline: at(600), done };
     let (mut sick, mut lost) = (false, false);
     node.duty = match state.strip_prefix("sick-").or_else(|| state.strip_prefix("lost-")) {
         Some("draining") => draining(hold("argosy", true, -300), false),
@@ -376,12 +381,9 @@ pub(super) fn set(one: &mut One, state: &str) {
             "parting" => Duty::Cordoned(ours),
             "draining" => draining(ours, false),
             "drained" => draining(ours, true),
-            "overdue" => Duty::Draining {
-                hold: ours,
-                command: command_id(1),
-                deadline: at(-1),
-                done: false,
-            },
+            "overdue" => {
+                Duty::Draining { hold: ours, command: command_id(1), deadline: at(-1), done: false }
+            }
             "reclaimed" => Duty::Active,
             "terminated" => Duty::Terminated(hold("ada", false, -60)),
             other => panic!("{other} is no state"),

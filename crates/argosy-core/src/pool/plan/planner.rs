@@ -10,7 +10,7 @@ use crate::pool::cure::{self, Treatment};
 use crate::pool::{BuyingPaused, Outcome, PoolBook, Remedy, outcome};
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How long a lost node must have been silent to be given up before its replacement could be bought, where that
 /// makes room for it: networks are mended within less.
@@ -103,8 +103,11 @@ pub(super) struct Planner<'p, 'a> {
     ready: u32,
     chooser: Option<Chooser<'p>>,
     cost: Cost<'p>,
-    numbers: BTreeSet<u32>,
+    /// How many hold each number: two may, where one was to replace the other and both are wanted now.
+    numbers: BTreeMap<u32, u32>,
     lifted: bool,
+    /// No number below it is free.
+    free: u32,
     /// Whether every seat was held before anything was bought: those who are well are not disturbed otherwise.
     whole: bool,
     summary: Summary<'p>,
@@ -142,8 +145,9 @@ where
             seats: Vec::new(),
             chooser: None,
             cost: Cost::of(picture),
-            numbers: BTreeSet::new(),
+            numbers: BTreeMap::new(),
             lifted: picture.book.paused.as_ref().is_some_and(|it| it.generation != generation),
+            free: 1,
             whole: false,
             summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
             plan,
@@ -212,7 +216,7 @@ where
             let Some(member) = self.picture.members.get(index).filter(|_| live(standing)) else {
                 continue;
             };
-            self.numbers.insert(member.instance.number);
+            *self.numbers.entry(member.instance.number).or_default() += 1;
             by_id.insert(member.instance.id.as_str(), index);
             if member.instance.replaces.is_some() {
                 late.push(index);
@@ -410,17 +414,17 @@ where
         let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
         let serving = replacement.is_some_and(|one| self.is_ready(one));
         let class = match self.standing(*index) {
+            Standing::Held
+            | Standing::Condemned(_)
+            | Standing::Reclaimed
+            | Standing::Terminated(_)
+            | Standing::Leaving => return None,
             _ if serving => 4,
             Standing::Sick { .. } => 0,
             Standing::Parting if replacement.is_none() => 1,
             Standing::Coming => 2,
             Standing::Parting | Standing::Unsure | Standing::Recovering => 3,
             Standing::Ready => 4,
-            Standing::Held
-            | Standing::Condemned(_)
-            | Standing::Reclaimed
-            | Standing::Terminated(_)
-            | Standing::Leaving => return None,
         };
         let member = self.member(*index)?;
         let at = Reverse(member.instance.ordered_at);
@@ -451,20 +455,23 @@ where
             .filter(|member| !successors.contains(member.instance.id.as_str()))
             .collect();
         let mut going = going.into_iter();
-        let mut free = 1;
         for _ in 0..missing {
+            // Two who were one another's replacement can count as one again; they are sorted out first.
+            if !self.may_exceed() {
+                return;
+            }
             let bought = match going.next() {
                 Some(member) => {
-                    let (number, id) = (member.instance.number, member.instance.id.clone());
+                    let id = member.instance.id.clone();
+                    let number = self.number_for(member.instance.number, 0);
                     let why = format!("{id} is taken back by its provider");
                     self.buy(number, Some(id), why, Purpose::Seat)
                 }
                 None => {
-                    while self.numbers.contains(&free) {
-                        free += 1;
-                    }
-                    let why = format!("node {free} of {}", self.target);
-                    self.buy(free, None, why, Purpose::Seat)
+                    let number = self.number_for(self.free, 0);
+                    self.free = number.saturating_add(1);
+                    let why = format!("node {number} of {}", self.target);
+                    self.buy(number, None, why, Purpose::Seat)
                 }
             };
             if !bought {
@@ -472,6 +479,15 @@ where
             }
             self.summary.missing -= 1;
         }
+    }
+
+    /// The number for a purchase: this one if no more than so many hold it, else the next that nobody holds.
+    fn number_for(&self, wanted: u32, holders: u32) -> u32 {
+        let held = |number: &u32| self.numbers.get(number).copied().unwrap_or(0);
+        if held(&wanted) <= holders {
+            return wanted;
+        }
+        (self.free..=u32::MAX).find(|number| held(number) == 0).unwrap_or(wanted)
     }
 
     /// Nodes that are sick or lost: cured, or replaced, who has been so for longest first.
@@ -615,7 +631,7 @@ where
     /// Another is bought for a sick node, if it may be.
     fn replace(&mut self, index: usize, because: String) -> String {
         let Some(member) = self.member(index) else { return String::new() };
-        let (number, id) = (member.instance.number, member.instance.id.clone());
+        let (number, id) = (self.number_for(member.instance.number, 1), member.instance.id.clone());
         if !self.may_exceed() {
             return "it waits for its turn: as many as spec.maxUnavailable allows are being replaced"
                 .to_owned();
@@ -695,7 +711,8 @@ where
             if !self.whole || !self.may_exceed() {
                 return;
             }
-            let (number, id) = (member.instance.number, member.instance.id.clone());
+            let number = self.number_for(member.instance.number, 1);
+            let id = member.instance.id.clone();
             let why = format!("{id} is to be replaced: {because}");
             if !self.buy(number, Some(id), why, Purpose::Update) {
                 return;
@@ -773,7 +790,7 @@ where
         }
         let Some(order) = chooser.next() else { return false };
         self.cost.add(&order, self.picture);
-        self.numbers.insert(number);
+        *self.numbers.entry(number).or_default() += 1;
         self.held = self.held.saturating_add(1);
         self.summary.buying += 1;
         self.plan.buy.push(Buy { number, order, replaces, why });

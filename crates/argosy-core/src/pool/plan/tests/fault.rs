@@ -97,10 +97,8 @@ fn f15_the_ladder_is_climbed_once_and_then_a_person_is_asked() {
     ill.one("b").instance.tried = vec![tried(Cure::Reboot, -200, "it is sick still")];
     ill.does("buy 2 for b");
     // Two reboots a day: a third sickness is not rebooted.
-    ill.one("b").instance.tried = vec![
-        tried(Cure::Reboot, -80_000, "well"),
-        tried(Cure::Reboot, -40_000, "well"),
-    ];
+    ill.one("b").instance.tried =
+        vec![tried(Cure::Reboot, -80_000, "well"), tried(Cure::Reboot, -40_000, "well")];
     ill.does("buy 2 for b");
     // After a day, and an hour of health, it is counted anew.
     ill.one("b").instance.tried = vec![tried(Cure::Reboot, -100_000, "well")];
@@ -183,7 +181,11 @@ fn g8_a_provider_whose_credentials_are_revoked_is_left_alone() {
     // Another provider is used.
     pool.spec.nodes = 3;
     pool.clouds.insert("aws".to_owned(), cloud("aws", "AWS", "us-east-1"));
-    let choice = ProviderChoice { name: "aws".to_owned(), regions: Vec::new(), ..crate::pool::fixture::gcp() };
+    let choice = ProviderChoice {
+        name: "aws".to_owned(),
+        regions: Vec::new(),
+        ..crate::pool::fixture::gcp()
+    };
     pool.spec.providers.push(choice);
     assert_eq!(pool.plan().buy[0].order.provider, "aws");
 }
@@ -247,11 +249,19 @@ fn g10_the_fallback_goes_over_types_zones_regions_and_providers() {
         "us-south-1  t2",
     ];
     assert_eq!(tried, expected);
-    let Outcome::Failed { reason, data, applied, healthy, .. } = pool.plan().outcome else { panic!() };
+    let Outcome::Failed { reason, data, applied, healthy, .. } = pool.plan().outcome else {
+        panic!()
+    };
     assert_eq!((reason.as_str(), applied, healthy), ("QuotaExceeded", false, true));
     let guidance = data["guidance"].as_str().unwrap();
-    assert!(guidance.starts_with("Reduce the node count or request a quota increase"), "{guidance}");
-    assert!(guidance.contains("7 other places") && guidance.contains("next try is at"), "{guidance}");
+    assert!(
+        guidance.starts_with("Reduce the node count or request a quota increase"),
+        "{guidance}"
+    );
+    assert!(
+        guidance.contains("7 other places") && guidance.contains("next try is at"),
+        "{guidance}"
+    );
 }
 
 fn of(town: &Town, id: &str) -> Instance {
@@ -369,7 +379,8 @@ fn g18_a_spec_that_the_provider_refuses_keeps_the_old_nodes() {
 #[test]
 fn g19_a_price_that_nobody_knows_counts_as_it_last_was_and_is_shown_as_unknown() {
     let mut pool = town(3, "a:ready$2 b:ready$2");
-    pool.clouds.get_mut("gcp").unwrap().offers = vec![offer("n1-standard-4", "us-east1", Some(2.0))];
+    pool.clouds.get_mut("gcp").unwrap().offers =
+        vec![offer("n1-standard-4", "us-east1", Some(2.0))];
     pool.spec.max_hourly_cost = Some(6.0);
     pool.does("buy 3");
     pool.spec.max_hourly_cost = Some(5.0);
@@ -386,9 +397,9 @@ fn g19_a_price_that_nobody_knows_counts_as_it_last_was_and_is_shown_as_unknown()
         assert_eq!(pool.plan().outcome.reason(), "CostGuard");
     }
     let cost = |town: &Town| match town.plan().outcome {
-        Outcome::Failed { data, .. } | Outcome::Progress { data, .. } | Outcome::Ready { data, .. } => {
-            data["cost_per_hour"].clone()
-        }
+        Outcome::Failed { data, .. }
+        | Outcome::Progress { data, .. }
+        | Outcome::Ready { data, .. } => data["cost_per_hour"].clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(cost(&pool), json!(4.0));

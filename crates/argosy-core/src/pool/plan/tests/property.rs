@@ -135,7 +135,8 @@ impl World {
         if let Some(Duty::Draining { done, .. }) = one.node.as_mut().map(|node| &mut node.duty) {
             *done |= !slow;
         }
-        if let Some(last) = one.instance.tried.last_mut().filter(|last| last.outcome.is_empty() && !slow)
+        if let Some(last) =
+            one.instance.tried.last_mut().filter(|last| last.outcome.is_empty() && !slow)
         {
             last.outcome = "it ended".to_owned();
             if last.cure == Cure::Reboot && !fails {
@@ -210,8 +211,10 @@ impl World {
     /// The remedy loop: cordons the bad inside its budget, and puts back the well.
     fn remedy(&mut self) {
         let now = self.time();
-        let ours = Hold { by: "argosy".to_owned(), automatic: true, reason: String::new(), at: now };
-        let allowed = usize::try_from(self.town.spec.max_unavailable.of(self.town.spec.nodes)).unwrap();
+        let ours =
+            Hold { by: "argosy".to_owned(), automatic: true, reason: String::new(), at: now };
+        let allowed =
+            usize::try_from(self.town.spec.max_unavailable.of(self.town.spec.nodes)).unwrap();
         let nodes = self.town.ones.iter().filter_map(|one| one.node.as_ref());
         let mut out = nodes.filter(|node| node.in_disruption()).count();
         let stopped = self.town.stopped.is_some();
@@ -362,8 +365,12 @@ impl World {
                 }
                 return;
             }
-            Step::Diagnose { instance, because, .. } => return self.tried(instance, Cure::Diagnose, because),
-            Step::Reboot { instance, because, .. } => return self.tried(instance, Cure::Reboot, because),
+            Step::Diagnose { instance, because, .. } => {
+                return self.tried(instance, Cure::Diagnose, because);
+            }
+            Step::Reboot { instance, because, .. } => {
+                return self.tried(instance, Cure::Reboot, because);
+            }
             Step::Condemn { .. } => return,
             Step::Uncordon { node, .. } => (node, Duty::Active),
             Step::Cordon { node, reason } => (node, Duty::Cordoned(ours(false, reason, now))),

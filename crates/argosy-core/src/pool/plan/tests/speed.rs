@@ -11,7 +11,13 @@ fn large(nodes: u32) -> Town {
             1 => "coming",
             _ => "ready",
         };
-        large.ones.push(one(&format!("n{number}"), number, None, state, 100_000 - i64::from(number)));
+        large.ones.push(one(
+            &format!("n{number}"),
+            number,
+            None,
+            state,
+            100_000 - i64::from(number),
+        ));
     }
     large.spec.image = "new".to_owned();
     large
