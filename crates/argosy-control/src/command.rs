@@ -129,7 +129,8 @@ impl Commands {
         let mut sheet = Sheet::of(view, found);
         let open = sheet.open();
         let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
-        let settings = self.office.settings.nodes.of(found.value.pool.as_deref());
+        let nodes = self.office.nodes();
+        let settings = nodes.of(found.value.pool.as_deref());
         let issued = issue(&found.value, &waiting, order, id, settings, now).map_err(refused)?;
         let command = Arc::new(issued.command.clone());
         if new.dry_run {
@@ -185,7 +186,8 @@ impl Commands {
             if let Some((node, entries)) = fetched(&sheet.node, now) {
                 sheet.amended(node, entries, "hear");
             }
-            let settings = self.office.settings.nodes.of(found.value.pool.as_deref());
+            let nodes = self.office.nodes();
+            let settings = nodes.of(found.value.pool.as_deref());
             sheet.elapse(settings, now);
             let told = match wire {
                 Wire::Argosy => tell_one(&mut sheet, now),

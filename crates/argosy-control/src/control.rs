@@ -32,7 +32,7 @@ use argosy_policy::ConditionRules;
 use argosy_store::Store;
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 /// What the services and loops go by.
 #[derive(Clone, Debug)]
@@ -129,6 +129,7 @@ impl Control {
             settings: settings.clone(),
             stats: stats.clone(),
             notes,
+            plane: RwLock::new(Arc::new(settings.nodes.clone())),
         });
         let resources = Resources { office: office.clone() };
         let adapters = Adapters { resources: resources.clone() };
@@ -156,6 +157,7 @@ impl Control {
         tasks.start("sentinel", loops::sentinel::run(hands, o, b, h));
         let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
         tasks.start("retention", loops::retention::run(o, b, h));
+        tasks.start("plane", loops::plane::run(office.clone(), beats.clone()));
         let audit = Audit { office: office.clone() };
         let board = PulseBoard::default();
         let book = Arc::new(PolicyBook::default());

@@ -5,6 +5,7 @@ pub(crate) mod external;
 pub(crate) mod liveness;
 pub(crate) mod machines;
 pub(crate) mod notes;
+pub(crate) mod plane;
 pub(crate) mod remedy;
 pub(crate) mod retention;
 pub(crate) mod run;

@@ -16,6 +16,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::Instance;
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger;
+use argosy_core::node::settings::NodeSettings;
 use argosy_core::node::{Node, NodeId};
 use argosy_core::resource::{Kind, Resource, Stamp, Tombstone};
 use argosy_core::status::Condition;
@@ -25,7 +26,7 @@ use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Store, Stores, Txn};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tracing::error;
 
@@ -59,9 +60,20 @@ pub(crate) struct Office {
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Stats>,
     pub(crate) notes: Notes,
+    /// What the node plane goes by now; kept current by `loops::plane`.
+    pub(crate) plane: RwLock<Arc<NodeSettings>>,
 }
 
 impl Office {
+    /// What the node plane goes by now: the deployment's settings, with what the specs of pools say.
+    pub(crate) fn nodes(&self) -> Arc<NodeSettings> {
+        self.plane.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_nodes(&self, nodes: NodeSettings) {
+        *self.plane.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(nodes);
+    }
+
     /// The adapters of a kind.
     pub(crate) fn adapters(&self, kind: Kind) -> &[AdapterSpec] {
         self.settings.adapters.of(kind)

@@ -49,7 +49,7 @@ impl Safety {
     pub fn brakes(&self, caller: &Caller) -> Result<Brakes, Error> {
         allow_verb(caller, Verb::Read)?;
         let now = self.office.clock.now();
-        let settings = &self.office.settings.nodes;
+        let settings = &*self.office.nodes();
         Ok(self.office.store.read(|view| {
             let theirs = |pause: &&Stored<Pause>| pause.value.tenant == caller.tenant;
             let nodes = view.nodes().filter(|node| node.value.tenant == caller.tenant);

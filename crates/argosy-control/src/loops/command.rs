@@ -104,7 +104,8 @@ async fn sweep(office: &Office, fence: &Fence, now: Timestamp) -> Result<(), Err
 
 fn is_due(office: &Office, view: &View, command: &Command, now: Timestamp) -> bool {
     let Some(node) = view.node(command.node.as_str()) else { return true };
-    let settings = office.settings.nodes.of(node.value.pool.as_deref());
+    let nodes = office.nodes();
+    let settings = nodes.of(node.value.pool.as_deref());
     elapsed(&node.value, command, &[], settings, now).is_some()
 }
 
@@ -119,7 +120,8 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
             return Ok((ended.then_some(txn), ()));
         };
         let mut sheet = Sheet::of(view, found);
-        let settings = office.settings.nodes.of(found.value.pool.as_deref());
+        let nodes = office.nodes();
+        let settings = nodes.of(found.value.pool.as_deref());
         sheet.elapse(settings, now);
         if sheet.is_blank() {
             return Ok((None, ()));

@@ -145,7 +145,7 @@ impl<'a> Desk<'a> {
         let picture = self.office.store.read(Picture::of);
         self.count_lost(&picture.nodes, monotonic);
         let now = self.office.clock.now();
-        let settings = &self.office.settings.nodes;
+        let settings = &*self.office.nodes();
         let fleet = self.fleet(&picture, watching, monotonic);
         let plan = plan(&fleet, settings, now);
         let change = Change::Fleet { fleet: &fleet, plan: &plan, settings, now };
@@ -318,7 +318,8 @@ impl<'a> Desk<'a> {
         caller: &Caller,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let settings = self.office.settings.nodes.of(node.value.pool.as_deref());
+        let nodes = self.office.nodes();
+        let settings = nodes.of(node.value.pool.as_deref());
         let mut sheet = Sheet::of(view, node);
         // Before what follows from it, as the story is told.
         sheet.note(decision(action, now));
@@ -394,7 +395,8 @@ impl<'a> Desk<'a> {
                 if !(same || acted.contains(id)) || before.value.held == *held {
                     continue;
                 }
-                let settings = self.office.settings.nodes.of(before.value.pool.as_deref());
+                let nodes = self.office.nodes();
+                let settings = nodes.of(before.value.pool.as_deref());
                 let mut after = (*before.value).clone();
                 after.held.clone_from(held);
                 let waits = held.as_ref().is_some_and(|held| held.guard == "hold-down");

@@ -144,7 +144,8 @@ impl Scene {
         }
         let store = &bench.office.store;
         let bad = |serial: &str| store.read(|view| view.condemned(serial).is_some());
-        let settings = bench.office.settings.nodes.of(Some(&self.pool_name));
+        let nodes = bench.office.nodes();
+        let settings = nodes.of(Some(&self.pool_name));
         let picture = Picture {
             resource: &self.resource.value,
             spec: &spec,

@@ -285,7 +285,8 @@ impl<'a> Hand<'a> {
         drain_for: Option<SignedDuration>,
         parameters: BTreeMap<String, String>,
     ) -> Result<bool, Error> {
-        let settings = self.bench.office.settings.nodes.of(node.value.pool.as_deref());
+        let nodes = self.bench.office.nodes();
+        let settings = nodes.of(node.value.pool.as_deref());
         let mut sheet = Sheet::of(self.view, node);
         let open = sheet.open();
         let waiting: Vec<_> = open.iter().map(|command| &**command).collect();

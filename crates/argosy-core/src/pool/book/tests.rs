@@ -67,7 +67,11 @@ fn the_last_line_of_a_console_is_shown_and_cannot_harm() {
     };
     let paused = stale_with("first\n\u{1b}[31mlast  \n \n");
     assert_eq!((paused.reason.as_str(), paused.generation), (REGISTRATION_UNHEALTHY, 7));
-    assert!(paused.message.ends_with("Its console ends with: \\u{1b}[31mlast"), "{}", paused.message);
+    assert!(
+        paused.message.ends_with("Its console ends with: \\u{1b}[31mlast"),
+        "{}",
+        paused.message
+    );
     assert!(stale_with("").message.ends_with("w-1 never registered."));
     assert!(stale_with(&"x".repeat(10_000)).message.len() < 500);
 }

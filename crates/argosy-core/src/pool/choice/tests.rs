@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::at;
-use crate::pool::fixture::{Town, cloud, exhausted, gcp, offer, town};
 use crate::pool::failed;
+use crate::pool::fixture::{Town, cloud, exhausted, gcp, offer, town};
 
 fn choice(name: &str, priority: u32, weight: u32) -> ProviderChoice {
     ProviderChoice { name: name.to_owned(), priority, weight, regions: Vec::new(), ..gcp() }
@@ -62,7 +62,11 @@ fn a_round_goes_by_weight_and_on_where_the_last_one_ended() {
     assert_eq!(bought_at(&town), ["gcp", "lambda", "aws", "aws"]);
     assert_eq!(town.plan().book.unwrap().ordered, 5);
     // One that fails is passed over, and comes back.
-    let order = Order { provider: "aws".to_owned(), region: "us-east-1".to_owned(), ..town.plan().buy[2].order.clone() };
+    let order = Order {
+        provider: "aws".to_owned(),
+        region: "us-east-1".to_owned(),
+        ..town.plan().buy[2].order.clone()
+    };
     town.book = failed(&town.book, &order, 1, &exhausted(), at(0));
     assert_eq!(bought_at(&town), ["gcp", "lambda", "gcp", "gcp"]);
     assert!(town.plan_at(at(31)).buy.iter().any(|buy| buy.order.provider == "aws"));

@@ -27,7 +27,11 @@ fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) 
         commanded: false,
     };
     let treatment = treat(&member, &PoolSpec::default(), Some(&ABILITIES), &[], at(0));
-    assert_eq!(format!("{treatment:?}").split('(').next().unwrap(), expected, "{findings:?} {past:?}");
+    assert_eq!(
+        format!("{treatment:?}").split('(').next().unwrap(),
+        expected,
+        "{findings:?} {past:?}"
+    );
 }
 
 const LINK: (&str, &str) = ("nvlink/0/GPU-b", "a link is slow");
@@ -38,10 +42,25 @@ fn the_ladder_goes_by_what_was_found() {
     check(&[LINK], &[], "Diagnose");
     check(&[MEMORY], &[], "Reboot");
     check(&[LINK, MEMORY], &[], "Reboot");
-    check(&[("xid/154/GPU-b", "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")], &[], "Reboot");
-    check(&[("driver_error/0/GPU-b", "the driver asks for recovery of GPU 3: gpu-reset")], &[], "Reboot");
+    check(
+        &[(
+            "xid/154/GPU-b",
+            "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+        )],
+        &[],
+        "Reboot",
+    );
+    check(
+        &[("driver_error/0/GPU-b", "the driver asks for recovery of GPU 3: gpu-reset")],
+        &[],
+        "Reboot",
+    );
     // The driver asks for what a reboot does not give.
-    check(&[("driver_error/0/GPU-b", "the driver asks for recovery of GPU 3: recover-imex")], &[], "Diagnose");
+    check(
+        &[("driver_error/0/GPU-b", "the driver asks for recovery of GPU 3: recover-imex")],
+        &[],
+        "Diagnose",
+    );
     check(&[], &[], "Replace");
 }
 

@@ -29,14 +29,16 @@ fn a_pool_of_five_is_ready_with_the_seeds_words() {
 fn what_it_costs_is_said_if_it_is_known() {
     let mut pool = town(3, "a:ready$0.1 b:ready$0.2 c:ready");
     assert_eq!(data(&pool)["cost_per_hour"], Value::Null);
-    pool.clouds.get_mut("gcp").unwrap().offers = vec![offer("n1-standard-4", "us-east1", Some(0.3))];
+    pool.clouds.get_mut("gcp").unwrap().offers =
+        vec![offer("n1-standard-4", "us-east1", Some(0.3))];
     assert_eq!(data(&pool)["cost_per_hour"], json!(0.6));
 }
 
 #[test]
 fn progress_says_who_is_waited_for() {
     town(5, "").says("ProvisioningInProgress: Provisioning 5 nodes of type n1-standard-4");
-    town(2, "a:coming+0 b:asked+0").says("ProvisioningInProgress: Provisioning 2 nodes of type n1-standard-4");
+    town(2, "a:coming+0 b:asked+0")
+        .says("ProvisioningInProgress: Provisioning 2 nodes of type n1-standard-4");
     town(5, "a:ready b:ready c:ready d:coming+2 e:coming+1")
         .says("ProvisioningInProgress: 3 of 5 nodes ready; waiting for d, e to register (2 min)");
     town(6, "a:ready b:coming+3 c:coming+1 d:coming+1 e:coming+1 f:coming+1").says(
@@ -48,7 +50,8 @@ fn progress_says_who_is_waited_for() {
     unsure.says(
         "ProvisioningInProgress: Provisioning 1 nodes of type n1-standard-4; GCP says: no answer within 30 s",
     );
-    town(2, "a:ready b:held").says("ProvisioningInProgress: 1 of 2 nodes ready; b is held by ada: because");
+    town(2, "a:ready b:held")
+        .says("ProvisioningInProgress: 1 of 2 nodes ready; b is held by ada: because");
 }
 
 #[test]
@@ -121,7 +124,13 @@ fn a_sick_node_is_named_with_what_is_done_about_it() {
     // Nothing is done by ourselves.
     let mut stopped = town(2, "a:ready b:sick");
     stopped.stopped = Some("automatic action is paused by ada: maintenance".to_owned());
-    assert!(stopped.plan().outcome.message().contains("nothing is done: automatic action is paused by ada"));
+    assert!(
+        stopped
+            .plan()
+            .outcome
+            .message()
+            .contains("nothing is done: automatic action is paused by ada")
+    );
 }
 
 #[test]

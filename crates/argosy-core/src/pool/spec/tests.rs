@@ -11,8 +11,7 @@ fn read(spec: Value) -> Result<PoolSpec, Vec<FieldError>> {
 /// The complaints as lines `field (constraint): message`.
 #[track_caller]
 fn refused(spec: Value, expected: &str) {
-    let line =
-        |e: &FieldError| format!("{} ({:?}): {}", e.field, e.constraint.unwrap(), e.message);
+    let line = |e: &FieldError| format!("{} ({:?}): {}", e.field, e.constraint.unwrap(), e.message);
     let errors = read(spec.clone()).expect_err(&spec.to_string());
     assert_eq!(errors.iter().map(line).collect::<Vec<_>>().join("\n"), expected, "{spec}");
 }
@@ -22,7 +21,10 @@ fn an_empty_spec_is_one_node_where_the_cluster_is() {
     let spec = read(json!({})).unwrap();
     assert_eq!((spec.nodes, spec.min, spec.max), (1, 0, 100));
     let choice = &spec.providers[0];
-    assert_eq!((choice.name.as_str(), choice.regions.as_slice()), ("gcp", &["us-east1".to_owned()][..]));
+    assert_eq!(
+        (choice.name.as_str(), choice.regions.as_slice()),
+        ("gcp", &["us-east1".to_owned()][..])
+    );
     assert_eq!(PoolSpec { max: u32::MAX, providers: Vec::new(), ..spec }, PoolSpec::default());
 }
 
@@ -79,8 +81,14 @@ fn bounds_that_contradict_each_other_name_both_fields() {
     );
     // Without a count of its own it begins inside of the bounds.
     assert_eq!(read(json!({"minNodes": 4, "maxNodes": 6})).unwrap().nodes, 4);
-    refused(json!({"maxNodes": 101}), "spec.maxNodes (Max): spec.maxNodes must be from 1 to 100, not 101");
-    refused(json!({"minNodes": -1}), "spec.minNodes (Min): spec.minNodes must be from 0 to 100, not -1");
+    refused(
+        json!({"maxNodes": 101}),
+        "spec.maxNodes (Max): spec.maxNodes must be from 1 to 100, not 101",
+    );
+    refused(
+        json!({"minNodes": -1}),
+        "spec.minNodes (Min): spec.minNodes must be from 0 to 100, not -1",
+    );
 }
 
 #[test]
@@ -131,7 +139,10 @@ fn words_are_told_the_known_ones() {
         json!({"cures": ["reboot", "pray"]}),
         "spec.cures[1] (Enum): spec.cures[1] must be one of diagnose, reboot, replace, not 'pray'.",
     );
-    refused(json!({"remedy": 7}), "spec.remedy (Format): spec.remedy must be a string, not a number");
+    refused(
+        json!({"remedy": 7}),
+        "spec.remedy (Format): spec.remedy must be a string, not a number",
+    );
 }
 
 #[test]
@@ -153,11 +164,15 @@ fn providers_are_of_the_catalog() {
     assert!(read(json!({"machineType": "gpu_8x_a100", "providers": two})).is_ok());
     let errors = read(json!({"machineType": "gpu_8x_a100"})).unwrap_err();
     assert_eq!(errors[0].field, "spec.machineType");
-    let errors = read(json!({"providers": [{"name": "gcp", "machineType": "gpu_8x_a100"}]})).unwrap_err();
+    let errors =
+        read(json!({"providers": [{"name": "gcp", "machineType": "gpu_8x_a100"}]})).unwrap_err();
     assert_eq!(errors[0].field, "spec.providers[0].machineType");
     // A pool of another provider than its cluster's does not inherit its region.
     let elsewhere = read(json!({"provider": "aws"})).unwrap();
-    assert_eq!((elsewhere.providers[0].name.as_str(), elsewhere.providers[0].regions.len()), ("aws", 0));
+    assert_eq!(
+        (elsewhere.providers[0].name.as_str(), elsewhere.providers[0].regions.len()),
+        ("aws", 0)
+    );
 }
 
 #[test]
@@ -176,7 +191,10 @@ fn numbers_lists_and_durations_have_limits() {
         "spec.drainFor (Format): spec.drainFor: `1 hour` is not a duration: write a whole number and a unit \
          (ms, s, m, h, d), like 500ms, 10s or 30m",
     );
-    refused(json!({"drainFor": "8d"}), "spec.drainFor (Max): spec.drainFor must be from 1s to 7d, not 8d");
+    refused(
+        json!({"drainFor": "8d"}),
+        "spec.drainFor (Max): spec.drainFor must be from 1s to 7d, not 8d",
+    );
     refused(
         json!({"maxUnavailable": 0}),
         "spec.maxUnavailable (Min): spec.maxUnavailable must be at least 1; to leave sick nodes alone, set \
@@ -199,7 +217,10 @@ fn numbers_lists_and_durations_have_limits() {
          spec.zones[4] (Format): spec.zones[4] must be a string, not a number",
     );
     let many: Vec<String> = (0..9).map(|n| format!("z{n}")).collect();
-    refused(json!({ "zones": many }), "spec.zones (Max): spec.zones has 9 entries; at most 8 are allowed");
+    refused(
+        json!({ "zones": many }),
+        "spec.zones (Max): spec.zones has 9 entries; at most 8 are allowed",
+    );
     refused(
         json!({"nodeLabels": {"team": 4}}),
         "spec.nodeLabels.team (Format): spec.nodeLabels.team must be a string, not a number",
