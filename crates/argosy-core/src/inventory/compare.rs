@@ -9,6 +9,7 @@ use crate::id::ResourceId;
 use crate::instance::{ABSENT_FOR, Instance, InstanceId, ListingFacts, Reason, Sight, State};
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order};
 use jiff::Timestamp;
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use uuid::Uuid;
 
@@ -127,15 +128,11 @@ impl<'a> Round<'a> {
     /// Says of each machine whose it is.
     fn claim(&mut self) {
         let keys = Keys::new(&self.known.instances);
-        let (mut listed, mut second) = (HashSet::new(), Vec::new());
+        let mut second = Vec::new();
         for machine in self.listing.machines {
             let ours = machine.tags.installation == Some(self.known.installation);
             if machine.tags.installation.is_some() && !ours {
                 self.strangers.insert(&machine.id);
-                continue;
-            }
-            // A page that is shown twice is no second machine.
-            if !listed.insert(&machine.id) {
                 continue;
             }
             match keys.of(machine) {
@@ -145,6 +142,9 @@ impl<'a> Round<'a> {
             }
         }
         self.spare.extend(second);
+        // A page that is shown twice is no second machine.
+        let mut listed = HashSet::new();
+        self.spare.retain(|(machine, _)| listed.insert(&machine.id));
     }
 
     /// Gives a machine to a record, or takes it for a second one.
@@ -161,6 +161,7 @@ impl<'a> Round<'a> {
         };
         let loser = match (*holder, record.machine()) {
             (_, Some(mine)) if *mine != machine.id => Some(machine),
+            (Some(held), _) if held.id == machine.id => None,
             (None, _) => holder.replace(machine),
             (Some(held), _) if rank(machine) < rank(held) => holder.replace(machine),
             (Some(_), _) => Some(machine),
@@ -318,7 +319,9 @@ impl<'a> Round<'a> {
         let before: HashMap<&MachineId, &Orphan> =
             self.known.orphans.iter().map(|orphan| (&orphan.machine, *orphan)).collect();
         let mut kept = HashSet::new();
-        let mut numbers = Numbers::new(&self.known.instances);
+        // Numbers are given to those that are taken in, and that is rare.
+        let first = self.listing.first && !machines.is_empty();
+        let mut numbers = Numbers::new(if first { &self.known.instances } else { &[] });
         // The older first: where two carry one record's tag, that one is taken in.
         let mut machines: Vec<_> = machines.iter().collect();
         machines.sort_by_key(|(machine, _)| rank(machine));
@@ -435,6 +438,9 @@ impl<'a> Round<'a> {
 
     /// Forgets orphans that two listings did not show, and those that have a record now.
     fn forget(&mut self, kept: &HashSet<&MachineId>, frozen: bool) {
+        if self.known.orphans.is_empty() {
+            return;
+        }
         let shown: HashSet<&MachineId> =
             self.listing.machines.iter().map(|machine| &machine.id).collect();
         for orphan in &self.known.orphans {
@@ -473,42 +479,45 @@ fn rank(machine: &Machine) -> (bool, bool, Option<Timestamp>, &MachineId) {
 
 /// Records by everything a machine can carry.
 struct Keys<'a> {
+    records: &'a [&'a Instance],
     machines: HashMap<&'a MachineId, usize>,
-    tokens: HashMap<Uuid, usize>,
-    ids: HashMap<&'a str, usize>,
+    /// Nearly every machine is known by its id: what else it carries is sorted when one is not.
+    tokens: OnceCell<HashMap<Uuid, usize>>,
+    ids: OnceCell<HashMap<&'a str, usize>>,
 }
 
 impl<'a> Keys<'a> {
-    fn new(records: &[&'a Instance]) -> Self {
-        let len = records.len();
-        let mut keys = Self {
-            machines: HashMap::with_capacity(len),
-            tokens: HashMap::with_capacity(len),
-            ids: HashMap::with_capacity(len),
-        };
+    fn new(records: &'a [&'a Instance]) -> Self {
+        let mut machines = HashMap::with_capacity(records.len());
         for (index, record) in records.iter().enumerate() {
             if let Some(machine) = record.machine() {
                 // A provider may use an id again (a host that is there for ever): it belongs to whom it
                 // serves now.
-                let living = !record.state.is_over();
-                let slot = keys.machines.entry(machine).or_insert(index);
-                if living {
+                let slot = machines.entry(machine).or_insert(index);
+                if !record.state.is_over() {
                     *slot = index;
                 }
             }
-            keys.tokens.insert(record.token, index);
-            keys.ids.insert(record.id.as_str(), index);
         }
-        keys
+        Self { records, machines, tokens: OnceCell::new(), ids: OnceCell::new() }
     }
 
     fn of(&self, machine: &Machine) -> Option<usize> {
-        let by_token = || machine.tags.token.and_then(|token| self.tokens.get(&token));
-        let tag = machine.tags.instance.as_ref();
-        let by_tag = || tag.and_then(|id| self.ids.get(id.as_str()));
-        let by_name = || self.ids.get(machine.name.as_str());
-        let by_id = self.machines.get(&machine.id);
-        by_id.or_else(by_token).or_else(by_tag).or_else(by_name).copied()
+        let by_id = self.machines.get(&machine.id).copied();
+        let by_token = || self.tokens().get(&machine.tags.token?).copied();
+        let by_tag = || self.ids().get(machine.tags.instance.as_ref()?.as_str()).copied();
+        let by_name = || self.ids().get(machine.name.as_str()).copied();
+        by_id.or_else(by_token).or_else(by_tag).or_else(by_name)
+    }
+
+    fn tokens(&self) -> &HashMap<Uuid, usize> {
+        let all = || self.records.iter().enumerate().map(|(index, of)| (of.token, index)).collect();
+        self.tokens.get_or_init(all)
+    }
+
+    fn ids(&self) -> &HashMap<&'a str, usize> {
+        let records = self.records.iter().enumerate();
+        self.ids.get_or_init(|| records.map(|(index, of)| (of.id.as_str(), index)).collect())
     }
 }
 
