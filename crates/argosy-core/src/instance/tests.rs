@@ -324,6 +324,22 @@ fn a_purchase_that_is_to_leave_while_its_answer_is_unsure_is_not_forgotten() {
 }
 
 #[test]
+fn g4_a_machine_that_was_made_after_its_return_began_is_not_gone_by_looks_from_before() {
+    let abilities = abilities(false, 60);
+    // Its return began at 0, it was made at 45 and found at 69.
+    let going = intent(1).leaving(Reason::ScaleDown, at(0)).unwrap();
+    let found = going.seen(Some(&up(&going)), listing(69), &abilities, at(69)).unwrap();
+    // A look that was made before, and is heard only now.
+    assert_eq!(found.seen(None, find(0), &abilities, at(70)), None);
+    // Two that are behind: it is there, and they may miss it for as long as the lag.
+    let absent = found.seen(None, find(70), &abilities, at(70)).unwrap();
+    assert_eq!(then(&absent, false, 70), "wait until 130");
+    let gone = absent.seen(None, find(130), &abilities, at(130)).unwrap();
+    assert_eq!((gone.state.as_str(), gone.machine()), ("Terminated", Some(&MachineId::new("i-1"))));
+    assert_eq!(absent.seen(None, find(128), &abilities, at(130)), None);
+}
+
+#[test]
 fn a_return_is_looked_after_and_over_when_the_provider_says_gone() {
     let going = running().leaving(Reason::ScaleDown, at(100)).unwrap();
     assert_eq!(then(&going, true, 100), "terminate");
