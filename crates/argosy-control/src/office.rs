@@ -204,6 +204,10 @@ impl Office {
         caller: &Caller,
         now: Timestamp,
     ) -> Result<(), Error> {
+        if let Some(after) = &change.after {
+            let before = change.old();
+            keep_rules(change.action, Change::Instance { before, after })?;
+        }
         Self::put(txn, change, caller, now);
         Ok(())
     }

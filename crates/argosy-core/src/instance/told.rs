@@ -32,29 +32,6 @@ impl Reason {
             Reason::Unwanted => "Unwanted",
         }
     }
-
-    /// A sentence.
-    pub fn sentence(&self) -> Cow<'static, str> {
-        match self {
-            Reason::ScaleDown => "the pool wants fewer nodes".into(),
-            Reason::PoolDeleted => "the pool was deleted".into(),
-            Reason::Replaced { by: Some(by), because } => {
-                format!("{by} takes its place: {because}").into()
-            }
-            Reason::Replaced { by: None, because } => {
-                format!("another is to take its place: {because}").into()
-            }
-            Reason::Stale => "its node never registered".into(),
-            Reason::BadHardware { serial } => {
-                format!("it has the GPU {serial}, which is known to be bad").into()
-            }
-            Reason::Reclaimed => "its provider takes it back".into(),
-            Reason::Vanished => "its provider no longer has it".into(),
-            Reason::NodeTerminated { by } => format!("{by} terminated its node").into(),
-            Reason::Operator { by, reason } => format!("{by}: {reason}").into(),
-            Reason::Unwanted => "nobody wants it any more".into(),
-        }
-    }
 }
 
 impl Instance {
@@ -89,12 +66,10 @@ impl Instance {
             State::AwaitingNode { .. } => "its node has not registered yet".into(),
             State::Running { .. } => "its node has registered".into(),
             State::Terminating(leaving) => match &leaving.trouble {
-                Some(trouble) => {
-                    format!("{}; its provider says: {trouble}", leaving.reason.sentence()).into()
-                }
-                None => leaving.reason.sentence(),
+                Some(trouble) => format!("{}; its provider says: {trouble}", leaving.reason).into(),
+                None => leaving.reason.to_string().into(),
             },
-            State::Terminated { reason, .. } => reason.sentence(),
+            State::Terminated { reason, .. } => reason.to_string().into(),
             State::Failed { failure, .. } => failure.message.as_str().into(),
         }
     }
