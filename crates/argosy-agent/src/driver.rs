@@ -10,8 +10,8 @@ mod sense;
 mod work;
 
 pub use own::{STARTS_MAX, unstable};
-pub(crate) use sense::gpu_metrics;
 pub use sense::{Collector, Found, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
+pub(crate) use sense::{gpu_metrics, wire_gpus};
 pub use work::{Handlers, MakeHandler};
 
 use crate::agent::{Agent, Effect, Event, Exit, Identity, Loss, Notice};
@@ -452,7 +452,7 @@ fn is_wanted(names: &[String], check: &str) -> bool {
 }
 
 /// The outcomes of checks that were asked for.
-fn wanted(outcomes: Vec<CheckOutcome>, names: &[String]) -> Vec<CheckOutcome> {
+pub(crate) fn wanted(outcomes: Vec<CheckOutcome>, names: &[String]) -> Vec<CheckOutcome> {
     outcomes.into_iter().filter(|outcome| is_wanted(names, &outcome.check)).collect()
 }
 

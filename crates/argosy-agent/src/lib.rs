@@ -26,6 +26,7 @@ pub mod inject;
 pub mod link;
 pub mod metrics;
 pub mod sight;
+pub mod swarm;
 
 mod builder;
 pub mod cmd;

@@ -23,16 +23,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// How long a connection may take to be made, name look-up and handshake included.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long a single call may take.
 const CALL_MAX: Duration = Duration::from_secs(10);
 /// How often a stream is pinged, and how long the answer may take: half an hour of silence on a stream
 /// whose other side is gone would be half an hour without a node.
-const PING_EVERY: Duration = Duration::from_secs(20);
+pub(crate) const PING_EVERY: Duration = Duration::from_secs(20);
 /// See `PING_EVERY`.
-const PING_MAX: Duration = Duration::from_secs(20);
+pub(crate) const PING_MAX: Duration = Duration::from_secs(20);
 /// The longest message that is read. Commands have at most sixteen parameters of one kilobyte.
-const MESSAGE_LEN_MAX: usize = 1024 * 1024;
+pub(crate) const MESSAGE_LEN_MAX: usize = 1024 * 1024;
 /// After so many calls in a row that did not get through, nobody is there.
 const FAILURES_MAX: u32 = 3;
 /// The file in the data directory that says which address was good.
@@ -160,56 +160,17 @@ impl Link {
     pub async fn attach(
         &self,
         hello: Hello,
-        mut saying: mpsc::Receiver<Said>,
+        saying: mpsc::Receiver<Said>,
         telling: &mpsc::Sender<Result<Told, Loss>>,
     ) -> Loss {
         let client = match self.connect().await {
             Ok(client) => client,
             Err(loss) => return loss,
         };
-        let stream = match tokio::time::timeout(CONNECT_MAX, client.attach()).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return self.ended(&error, false),
-            Err(_) => return Loss::Streamless("the stream could not be opened in time".to_owned()),
-        };
-        let (mut send, mut receive) = stream.into_split();
-        let hello = AttachRequest { message: Some(Said::from(hello)) };
-        if let Err(error) = send.send(hello).await {
-            return self.ended(&error, false);
-        }
-        let sending = async {
-            while let Some(said) = saying.recv().await {
-                let said = AttachRequest { message: Some(said) };
-                if send.send(said).await.is_err() {
-                    break;
-                }
-            }
-            // Why it cannot be said is heard on the other half.
-            std::future::pending::<Loss>().await
-        };
-        let receiving = async {
-            let mut heard = false;
-            loop {
-                match receive.message::<AttachResponse>().await {
-                    Ok(Some(told)) => {
-                        if !heard {
-                            heard = true;
-                            self.remember_good();
-                        }
-                        // A word that this version does not know is no word.
-                        let Some(told) = told.to_owned_message().message else { continue };
-                        if telling.send(Ok(told)).await.is_err() {
-                            return Loss::Ended("given up".to_owned());
-                        }
-                    }
-                    Ok(None) => return Loss::Ended("the stream was closed".to_owned()),
-                    Err(error) => return self.ended(&error, heard),
-                }
-            }
-        };
-        tokio::select! {
-            loss = sending => loss,
-            loss = receiving => loss,
+        let first_word = || self.remember_good();
+        match converse(&client, hello, saying, telling, Ok, first_word).await {
+            Parted::Closed(loss) => loss,
+            Parted::Broken { error, heard } => self.ended(&error, heard),
         }
     }
 
@@ -412,19 +373,100 @@ impl Link {
         if !heard {
             self.next_server();
         }
-        let code = error.code;
-        if [ErrorCode::Unauthenticated, ErrorCode::PermissionDenied].contains(&code) {
-            Loss::Refused(why)
-        } else if !heard && [ErrorCode::Unimplemented, ErrorCode::NotFound].contains(&code) {
-            Loss::Streamless(why)
-        } else {
-            Loss::Ended(why)
-        }
+        loss(error, heard, why)
     }
 
     fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let made = self.shared.tls.get_or_init(|| tls(self.shared.ca_file.as_deref()));
         made.clone()
+    }
+}
+
+/// How a stream ended.
+pub(crate) enum Parted {
+    /// In order, or because nobody listens here any more.
+    Closed(Loss),
+    /// By an error; whether anything had been told before.
+    Broken {
+        /// Which.
+        error: ConnectError,
+        /// Whether.
+        heard: bool,
+    },
+}
+
+/// Says hello on a stream and then whatever comes, and tells what is told, until it ends.
+///
+/// Dropping it ends the stream. What is told goes into `envelope` first; `first_word` is called when
+/// something is told at all.
+pub(crate) async fn converse<T>(
+    client: &NodeServiceClient<SharedHttp2Connection>,
+    hello: Hello,
+    mut saying: mpsc::Receiver<Said>,
+    telling: &mpsc::Sender<T>,
+    envelope: impl Fn(Told) -> T,
+    first_word: impl Fn(),
+) -> Parted {
+    let stream = match tokio::time::timeout(CONNECT_MAX, client.attach()).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Parted::Broken { error, heard: false },
+        Err(_) => {
+            let why = "the stream could not be opened in time".to_owned();
+            return Parted::Closed(Loss::Streamless(why));
+        }
+    };
+    let (mut send, mut receive) = stream.into_split();
+    let hello = AttachRequest { message: Some(Said::from(hello)) };
+    if let Err(error) = send.send(hello).await {
+        return Parted::Broken { error, heard: false };
+    }
+    let sending = async {
+        while let Some(said) = saying.recv().await {
+            let said = AttachRequest { message: Some(said) };
+            if send.send(said).await.is_err() {
+                break;
+            }
+        }
+        // Why it cannot be said is heard on the other half.
+        std::future::pending::<Parted>().await
+    };
+    let receiving = async {
+        let mut heard = false;
+        loop {
+            match receive.message::<AttachResponse>().await {
+                Ok(Some(told)) => {
+                    if !heard {
+                        heard = true;
+                        first_word();
+                    }
+                    // A word that this version does not know is no word.
+                    let Some(told) = told.to_owned_message().message else { continue };
+                    if telling.send(envelope(told)).await.is_err() {
+                        return Parted::Closed(Loss::Ended("given up".to_owned()));
+                    }
+                }
+                Ok(None) => {
+                    return Parted::Closed(Loss::Ended("the stream was closed".to_owned()));
+                }
+                Err(error) => return Parted::Broken { error, heard },
+            }
+        }
+    };
+    tokio::select! {
+        parted = sending => parted,
+        parted = receiving => parted,
+    }
+}
+
+/// What an error of a stream means for whoever had it.
+pub(crate) fn loss(error: &ConnectError, heard: bool, why: String) -> Loss {
+    let code = error.code;
+    if [ErrorCode::Unauthenticated, ErrorCode::PermissionDenied].contains(&code) {
+        Loss::Refused(why)
+    } else if !heard && [ErrorCode::Unimplemented, ErrorCode::NotFound].contains(&code) {
+        Loss::Streamless(why)
+    } else {
+        Loss::Ended(why)
     }
 }
 
@@ -457,7 +499,7 @@ fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
     Ok(Arc::new(config))
 }
 
-fn sentence(error: &ConnectError) -> String {
+pub(crate) fn sentence(error: &ConnectError) -> String {
     let message = error.message.as_deref().unwrap_or_default();
     format!("{}: {message}", error.code.as_str())
 }

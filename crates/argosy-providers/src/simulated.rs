@@ -26,8 +26,8 @@ use argosy_control::provider::{Ask, Done, Part, Refusal};
 use argosy_core::catalog::Catalog;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fs, io};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::{fmt, fs, io};
 use tokio::sync::{OwnedMutexGuard, watch};
 use tracing::error;
 
@@ -58,6 +58,8 @@ struct Inner {
     mended: watch::Sender<()>,
     /// Wakes whoever runs the machines, when one may have changed.
     stirred: watch::Sender<()>,
+    /// Whoever runs the machines.
+    hosts: Hosts,
     file: Option<File>,
 }
 
@@ -75,6 +77,24 @@ struct Appender {
     /// How many bytes may be added before everything is written anew: as many again as there were,
     /// so that no byte is written more than a few times.
     room: usize,
+}
+
+/// Whoever runs the machines, once somebody does.
+#[derive(Default)]
+struct Hosts(OnceLock<Arc<dyn Boots>>);
+
+impl std::ops::Deref for Hosts {
+    type Target = OnceLock<Arc<dyn Boots>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hosts").finish_non_exhaustive()
+    }
 }
 
 /// How much may at least be added to the file before it is written anew.
@@ -209,6 +229,7 @@ impl SimulatedCloud {
             world: Mutex::new(world),
             mended: watch::Sender::new(()),
             stirred: watch::Sender::new(()),
+            hosts: Hosts::default(),
             file,
         };
         Self { inner: Arc::new(inner) }

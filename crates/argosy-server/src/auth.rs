@@ -156,7 +156,13 @@ enum Mode {
     /// Nobody has to sign in.
     None,
     /// Everybody has to.
-    Bearer { tokens: RwLock<Tokens>, issuers: Vec<jwt::Verifier>, clock: Clock },
+    Bearer {
+        tokens: RwLock<Tokens>,
+        /// Those that this process gave to its own parts: nobody else has them, and they are in no file.
+        own: RwLock<Tokens>,
+        issuers: Vec<jwt::Verifier>,
+        clock: Clock,
+    },
 }
 
 impl Authenticator {
@@ -190,7 +196,8 @@ impl Authenticator {
             let verifier = jwt::Verifier::new(issuer, clock).await;
             verifiers.push(verifier.map_err(|error| under(&format!("issuers[{index}]"), error))?);
         }
-        Ok(Self(Arc::new(Mode::Bearer { tokens, issuers: verifiers, clock })))
+        let own = RwLock::default();
+        Ok(Self(Arc::new(Mode::Bearer { tokens, own, issuers: verifiers, clock })))
     }
 
     /// Who sent a request with these headers.
@@ -205,12 +212,14 @@ impl Authenticator {
         headers: &HeaderMap,
         request_id: String,
     ) -> Result<Caller, AuthError> {
-        let Mode::Bearer { tokens, issuers, clock } = &*self.0 else {
+        let Mode::Bearer { tokens, own, issuers, clock } = &*self.0 else {
             return Ok(nobody(request_id));
         };
         let token = bearer(headers)?;
         let now = clock.now();
         let known = tokens.read().unwrap_or_else(PoisonError::into_inner).find(token);
+        let known =
+            known.or_else(|| own.read().unwrap_or_else(PoisonError::into_inner).find(token));
         if let Some(entry) = known {
             if entry.expires.is_some_and(|expires| expires <= now) {
                 return Err(AuthError::Expired);
@@ -241,6 +250,17 @@ impl Authenticator {
         let new = Tokens::parse(new)?;
         *tokens.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(())
+    }
+
+    /// Lets a part of this process in, for as long as the process runs: what it is given is in no file, and
+    /// another list of tokens does not end it. False where nobody has to sign in.
+    ///
+    /// # Errors
+    /// Names the field that cannot be used.
+    pub fn admit(&self, entry: TokenEntry) -> Result<bool, FieldError> {
+        let Mode::Bearer { own, .. } = &*self.0 else { return Ok(false) };
+        own.write().unwrap_or_else(PoisonError::into_inner).add(entry)?;
+        Ok(true)
     }
 
     /// Whether one may listen on this address: without authentication only on this machine's own, unless

@@ -402,7 +402,7 @@ fn is_other(inventory: Option<&Inventory>, sweep: &Sweep) -> bool {
 }
 
 /// The GPUs of an inventory, in the words of the wire.
-fn wire_gpus(inventory: &Inventory) -> Vec<node::Gpu> {
+pub(crate) fn wire_gpus(inventory: &Inventory) -> Vec<node::Gpu> {
     let driver = inventory.driver_version.clone().unwrap_or_default();
     let cuda = inventory.cuda_version.clone().unwrap_or_default();
     let gpu = |gpu: &GpuIdentity| node::Gpu {

@@ -240,6 +240,11 @@ impl Fake {
         Ok(Vec::new())
     }
 
+    /// Every program on every GPU ends.
+    pub fn end_processes(&mut self) {
+        self.gpus.iter_mut().for_each(|state| state.processes.clear());
+    }
+
     fn with<T>(&mut self, gpu: u32, change: impl FnOnce(&mut State) -> T) -> Option<T> {
         self.gpus.get_mut(usize::try_from(gpu).ok()?).map(change)
     }

@@ -30,6 +30,7 @@ pub fn router(cloud: SimulatedCloud) -> Router {
         .route("/", get(overview))
         .route("/inventory", get(inventory))
         .route("/machines", get(machines))
+        .route("/machines/{name}/inject", post(break_gpu))
         .route("/zones/{domain}", put(create_zone).delete(delete_zone))
         .route("/quotas/{provider}/{region}/{resource}", put(set_quota))
         .route("/permissions/{provider}/denied/{permission}", put(deny).delete(grant))
@@ -240,6 +241,25 @@ async fn inventory(State(cloud): Cloud) -> Json<InventoryState> {
 
 async fn machines(State(cloud): Cloud) -> Json<Vec<MachineView>> {
     Json(cloud.machines())
+}
+
+/// What is to happen to a GPU: the body of `POST machines/{name}/inject`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Breakage {
+    /// In the words of `argosy-agent inject`: `xid:79 gpu:3`.
+    pub what: String,
+}
+
+async fn break_gpu(
+    State(cloud): Cloud,
+    Path(name): Path<String>,
+    Body(Breakage { what }): Body<Breakage>,
+) -> Answer<StatusCode> {
+    match cloud.break_gpu(&name, &what).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(why) => Err(Problem::field(FieldError::new("what", Constraint::Format, why))),
+    }
 }
 
 async fn create_zone(State(cloud): Cloud, Path(domain): Path<String>) -> Answer<StatusCode> {

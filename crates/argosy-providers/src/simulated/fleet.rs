@@ -43,6 +43,9 @@ pub struct Made {
     /// The node pool, by the name that nodes carry.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pool: String,
+    /// The tenant whose it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tenant: String,
     /// The labels of its node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

@@ -3,6 +3,7 @@
 use super::SimulatedCloud;
 use super::fleet::Made;
 use super::tariff::Tariff;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,6 +18,8 @@ pub struct Booted {
     pub reboots: u32,
     /// The node pool, by the name that nodes carry.
     pub pool: String,
+    /// The tenant whose it is.
+    pub tenant: String,
     /// The provider.
     pub provider: String,
     /// The region.
@@ -40,6 +43,9 @@ pub trait Boots: Send + Sync + 'static {
 
     /// The machine of this name is no longer up: it was returned, taken back, or lost its power.
     fn stop(&self, name: &str);
+
+    /// Makes something happen to a GPU of the machine of this name: `xid:79 gpu:3`. Says why it cannot.
+    fn inject(&self, name: &str, what: &str) -> BoxFuture<'static, Result<(), String>>;
 }
 
 /// A machine that was booted.
@@ -57,6 +63,8 @@ impl SimulatedCloud {
     /// # Errors
     /// None: it does not end.
     pub async fn host(self, hosts: Arc<dyn Boots>) -> Result<(), Infallible> {
+        // Whoever came first stays: there is one for each process.
+        _ = self.inner.hosts.set(hosts.clone());
         let mut stirred = self.inner.stirred.subscribe();
         let mut up: BTreeMap<String, Up> = BTreeMap::new();
         loop {
@@ -66,6 +74,17 @@ impl SimulatedCloud {
                 () = self.inner.clock.sleep_until(next) => {}
                 _ = stirred.changed() => {}
             }
+        }
+    }
+
+    /// Makes something happen to a GPU of a machine that is up: `xid:79 gpu:3`.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot.
+    pub async fn break_gpu(&self, name: &str, what: &str) -> Result<(), String> {
+        match self.inner.hosts.get() {
+            Some(hosts) => hosts.inject(name, what).await,
+            None => Err("nothing runs on the machines of this cloud".to_owned()),
         }
     }
 
@@ -101,6 +120,7 @@ fn booted(made: &Made) -> Booted {
         name: made.name.clone(),
         reboots: made.reboots,
         pool: made.pool.clone(),
+        tenant: made.tenant.clone(),
         provider: made.place.provider.clone(),
         region: made.place.region.clone(),
         zone: made.zone.clone(),

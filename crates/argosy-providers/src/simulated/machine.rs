@@ -364,7 +364,7 @@ impl World {
         size: &MachineType,
         now: Timestamp,
     ) -> Made {
-        let Purchase { instance, token, tags, order, pool, labels, .. } = purchase;
+        let Purchase { instance, token, tags, order, pool, tenant, labels, .. } = purchase;
         let names = [plain(pool), instance.as_str()];
         let mute = self.strike(FaultKind::BootFails, &names, |_| true).is_some();
         let name = instance.as_str().to_owned();
@@ -384,6 +384,7 @@ impl World {
             tags: tags.clone(),
             token: Some(*token),
             pool: pool.clone(),
+            tenant: tenant.clone(),
             labels: labels.clone(),
             created_at: now,
             ready_at,

@@ -56,7 +56,7 @@ enum Line<'a> {
     /// Everything that one resource has.
     Items { owner: ResourceId, next_id: u64, items: Cow<'a, [Item]> },
     /// One machine.
-    Machine { machine: Cow<'a, Made>, next_id: u64 },
+    Machine { machine: Box<Made>, next_id: u64 },
 }
 
 /// How far an operation is.
@@ -122,7 +122,8 @@ impl World {
             text.push(b'\n');
         }
         for machine in self.fleet.take_changed() {
-            let line = Line::Machine { machine: Cow::Borrowed(machine), next_id: self.next_id };
+            let machine = Box::new(machine.clone());
+            let line = Line::Machine { machine, next_id: self.next_id };
             serde_json::to_writer(&mut text, &line)?;
             text.push(b'\n');
         }
@@ -137,7 +138,7 @@ impl World {
                 next_id
             }
             Line::Machine { machine, next_id } => {
-                self.fleet.restore(machine.into_owned());
+                self.fleet.restore(*machine);
                 next_id
             }
         };

@@ -27,6 +27,7 @@ fn digest(token: &str) -> [u8; 32] {
 ///
 /// Nobody can feel their way to a token by timing the lookup: what is compared is the hash, and a
 /// guess that comes closer has an altogether different one.
+#[derive(Default)]
 pub(super) struct Tokens(HashMap<[u8; 32], Arc<TokenEntry>>);
 
 impl Tokens {
@@ -44,6 +45,13 @@ impl Tokens {
             }
         }
         Ok(Self(tokens))
+    }
+
+    /// One more, which nobody else has.
+    pub(super) fn add(&mut self, entry: TokenEntry) -> Result<(), FieldError> {
+        let hash = check(&entry)?;
+        self.0.insert(hash, Arc::new(entry));
+        Ok(())
     }
 
     pub(super) fn find(&self, token: &str) -> Option<Arc<TokenEntry>> {

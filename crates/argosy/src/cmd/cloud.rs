@@ -34,6 +34,17 @@ enum Verbs {
     /// List the machines, and for an hour those that are gone.
     #[command(after_help = "Examples:\n  argosy cloud machines\n  argosy cloud machines -o json")]
     Machines,
+    /// Make something happen to a GPU of a machine.
+    #[command(
+        after_help = "Examples:\n  argosy cloud inject workers-0f3k9a2m xid:79 gpu:3\n  argosy cloud inject workers-0f3k9a2m heal"
+    )]
+    Inject {
+        /// The machine's name, which is the id of its node.
+        machine: String,
+        /// What, in the words of `argosy-agent inject`.
+        #[arg(required = true)]
+        what: Vec<String>,
+    },
     /// Add and remove DNS zones.
     #[command(
         subcommand,
@@ -240,6 +251,12 @@ fn request(verb: Verbs) -> (Method, String, Option<Value>, Option<String>) {
     match verb {
         Verbs::Show => (Method::GET, String::new(), None, None),
         Verbs::Machines => (Method::GET, "/machines".to_owned(), None, None),
+        Verbs::Inject { machine, what } => (
+            Method::POST,
+            format!("/machines/{}/inject", segment(&machine)),
+            Some(json!({ "what": what.join(" ") })),
+            said("it has happened"),
+        ),
         Verbs::Zone(Zone::Add { domain }) => {
             (Method::PUT, format!("/zones/{}", segment(&domain)), None, said("the zone is there"))
         }
@@ -382,6 +399,13 @@ mod tests {
         let rows = [
             (Verbs::Show, "GET  null"),
             (Verbs::Machines, "GET /machines null"),
+            (
+                Verbs::Inject {
+                    machine: "w-1".to_owned(),
+                    what: vec!["xid:79".to_owned(), "gpu:3".to_owned()],
+                },
+                r#"POST /machines/w-1/inject {"what":"xid:79 gpu:3"}"#,
+            ),
             (Verbs::Zone(Zone::Add { domain: "a.b/c".to_owned() }), "PUT /zones/a.b%2Fc null"),
             (
                 Verbs::Quota(Quota::Set {

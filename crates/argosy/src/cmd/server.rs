@@ -1,5 +1,6 @@
 //! `argosy server`: what it understands, and the one place where its parts are put together.
 
+mod hosts;
 pub(super) mod log;
 
 pub(super) mod serve;

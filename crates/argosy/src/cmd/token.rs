@@ -100,7 +100,7 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
 }
 
 /// 256 bits from the operating system, in hex, with a prefix that secret scanners can look for.
-fn draw() -> Result<String, Failure> {
+pub(super) fn draw() -> Result<String, Failure> {
     let mut bytes = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut bytes))

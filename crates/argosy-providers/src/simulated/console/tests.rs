@@ -184,6 +184,12 @@ async fn bad_input_is_told_with_the_field_and_what_is_allowed() {
             400,
             "params.machine_type must have 1 to 128 characters",
         ),
+        (
+            "POST /machines/workers-1/inject",
+            r#"{"what": "xid:79 gpu:3"}"#,
+            400,
+            "nothing runs on the machines of this cloud",
+        ),
         ("DELETE /faults/77", "", 404, "There is no fault 77."),
         ("DELETE /faults/x", "", 404, "There is no fault x."),
         (

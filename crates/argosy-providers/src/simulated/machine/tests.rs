@@ -9,6 +9,7 @@ use argosy_core::catalog::Catalog;
 use argosy_core::gate::{self, Doomed, Guards};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, Reason, State, Terminating};
+use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -355,6 +356,13 @@ impl Boots for Heard {
     fn stop(&self, name: &str) {
         self.0.lock().unwrap().push(format!("stop {name}"));
     }
+
+    fn inject(&self, name: &str, what: &str) -> BoxFuture<'static, Result<(), String>> {
+        self.0.lock().unwrap().push(format!("inject {name} {what}"));
+        let known = what.starts_with("xid:");
+        let answer = if known { Ok(()) } else { Err(format!("nobody knows {what}")) };
+        Box::pin(std::future::ready(answer))
+    }
 }
 
 /// Runs the machines of a cloud beside a test.
@@ -377,6 +385,10 @@ async fn whoever_runs_the_machines_hears_of_each_when_it_is_up_and_when_it_is_no
     let (node, silent) = (node(1), node(2));
     let name = node.instance.as_str();
     let made = gcp.create(&node).await.unwrap();
+    pass(0).await;
+    let nobody = cloud.break_gpu("nobody", "fire").await;
+    assert_eq!(nobody, Err("nobody knows fire".to_owned()));
+    assert_eq!(heard.take(), ["inject nobody fire"]);
     cloud.inject(fault(FaultKind::BootFails, silent.instance.as_str())).await.unwrap();
     let mute = gcp.create(&silent).await.unwrap();
     tokio::time::sleep(Duration::from_millis(999)).await;

@@ -1,5 +1,6 @@
 //! The parts of the server, chosen and put together. Nothing else picks implementations.
 
+use super::hosts;
 use crate::config::{Config, Profile, conditions, graph, policy};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
@@ -21,7 +22,7 @@ use argosy_store::embedded::Embedded;
 use argosy_store::memory::Memory;
 use argosy_store::{Engine, Store};
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -75,9 +76,10 @@ pub(crate) async fn serve(
     let app = Server {
         control,
         profile: profile(config.profile),
-        authenticator,
+        authenticator: authenticator.clone(),
         metrics: metrics.clone(),
         mounts: cloud
+            .clone()
             .map(|cloud| (CLOUD_PREFIX.to_owned(), console::router(cloud)))
             .into_iter()
             .collect(),
@@ -91,8 +93,25 @@ pub(crate) async fn serve(
         })?),
         (Some(_), None) | (None, Some(_)) | (None, None) => None,
     };
-    let mut http =
-        pin!(listen::serve(listener, tls, app.router(), limits(config), metrics, stopping));
+    let router = app.router();
+    if let Some(cloud) = cloud {
+        let server = match &tls {
+            None => address,
+            // Machines in this process need no certificate of ours, which may name another host.
+            Some(_) => {
+                let failed = |e| Failure::failed("simulated machines have no way in").why(e);
+                let door = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+                let address = door.local_addr().map_err(failed)?;
+                let (router, metrics) = (router.clone(), metrics.clone());
+                let limits = limits(config);
+                let door = listen::serve(door, None, router, limits, metrics, stopping.clone());
+                tasks.start("simulated machines' way in", door);
+                address
+            }
+        };
+        hosts::start(cloud, server, authenticator, &mut tasks);
+    }
+    let mut http = pin!(listen::serve(listener, tls, router, limits(config), metrics, stopping));
 
     // Before anybody is told that we are here.
     let mut signals = StopSignals::listen()?;
