@@ -25,6 +25,9 @@ pub struct Config {
     pub servers: Vec<String>,
     /// The node; the host name if it is left out.
     pub node_id: Option<String>,
+    /// What changes with each start of the machine, where the machine is a process and not the host it
+    /// runs on; the kernel's if it is left out.
+    pub boot_id: Option<String>,
     /// The file with the credential.
     pub token_file: Option<PathBuf>,
     /// Certificates to check servers with, instead of the system's.
@@ -147,6 +150,7 @@ impl Config {
             match key {
                 "SERVER" | "SERVERS" => self.servers = list(&value),
                 "NODE_ID" => self.node_id = text,
+                "BOOT_ID" => self.boot_id = text,
                 "TOKEN_FILE" => self.token_file = path(),
                 "CA_FILE" => self.ca_file = path(),
                 "DATA_DIR" => self.data_dir = path(),

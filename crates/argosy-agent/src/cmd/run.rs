@@ -148,7 +148,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let config = args.resolve()?;
     begin_log(config.log_json);
     let roots = Roots::default();
-    let identity = Identity::read(&roots);
+    let mut identity = Identity::read(&roots);
+    identity.boot_id = config.boot_id.clone().unwrap_or(identity.boot_id);
     let node_id = config.node_id.clone().or_else(|| identity.node_id.clone());
     let node_id = node_id.ok_or(ConfigError::NoNode)?;
     let clock: Arc<dyn Clock> = Arc::new(System);
@@ -182,6 +183,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     });
     let ears = sight.stop.clone();
     let mut agent = Builder::new(&node_id)
+        .boot_id(&identity.boot_id)
         .machine(machine(&config, &identity, &roots).await)
         .token(config.token(|name| std::env::var(name).ok()))
         .data_dir(data_dir)

@@ -27,6 +27,7 @@ fn the_environment_wins_over_the_file_and_knows_its_words() {
         parse("node_id: gpu-1\nlabels: {rack: r7}").unwrap().with_environment(variables)
     };
     assert_eq!(with("ARGOSY_AGENT_NODE_ID", "gpu-2").unwrap().node_id.unwrap(), "gpu-2");
+    assert_eq!(with("ARGOSY_AGENT_BOOT_ID", "b-2").unwrap().boot_id.unwrap(), "b-2");
     assert_eq!(with("ARGOSY_AGENT_SERVER", "http://a, http://b").unwrap().servers.len(), 2);
     assert_eq!(with("ARGOSY_AGENT_LABELS", "team=x").unwrap().labels.len(), 2);
     assert!(with("ARGOSY_AGENT_POWER_OFF", "1").unwrap().power_off);
