@@ -4,6 +4,12 @@
 
 pub mod simulated;
 
+pub mod boot;
+
+pub mod process;
+
+mod shell;
+
 mod outbound;
 
 #[cfg(test)]
