@@ -8,6 +8,8 @@ pub mod boot;
 
 pub mod process;
 
+pub mod ssh;
+
 mod shell;
 
 mod outbound;

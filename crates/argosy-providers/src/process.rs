@@ -625,4 +625,4 @@ fn undone(cause: io::Error) -> Trouble {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -150,7 +150,7 @@ fn order() -> Order {
 }
 
 /// What the gate lets go.
-fn doomed(machine: &MachineId) -> Doomed {
+pub(crate) fn doomed(machine: &MachineId) -> Doomed {
     let Purchase { instance: id, token, order, number, pool: pool_name, tenant, .. } = purchase(0);
     let leaving = Terminating {
         machine: Some(machine.clone()),

@@ -1,0 +1,99 @@
+//! What is remembered of hosts, for when they do not answer.
+//!
+//! A claim lies on the host and goes only when we remove it, so that what a host last said of it holds while
+//! the host is silent. What it never said nobody knows.
+
+use super::survey::{Claim, Tenancy};
+use crate::boot::Sha256;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A directory with a file for each host.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    dir: PathBuf,
+}
+
+/// What is remembered of one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Remembered {
+    /// Its name: the file is named for a hash of it.
+    host: String,
+    /// What it last said.
+    pub(super) said: Option<Tenancy>,
+    /// What was asked of it since, and neither answered nor called off.
+    pub(super) asked: Option<Claim>,
+}
+
+impl Memory {
+    pub(super) fn open(dir: &Path) -> io::Result<Self> {
+        fs::create_dir_all(dir)?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// What is remembered of a host; nothing if it was never reached. Blocks.
+    pub(super) fn of(&self, host: &str) -> io::Result<Remembered> {
+        let text = match fs::read(self.file(host)) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return Ok(Remembered { host: host.to_owned(), said: None, asked: None });
+            }
+            Err(cause) => return Err(cause),
+        };
+        Ok(serde_json::from_slice(&text)?)
+    }
+
+    /// Remembers what a host said. What was asked of it may still be on its way, unless this is it.
+    pub(super) fn said(&self, host: &str, tenancy: &Tenancy) -> io::Result<()> {
+        let before = self.of(host)?;
+        let asked = before.asked.clone().filter(
+            |asked| !matches!(tenancy, Tenancy::Claimed(claim) if claim.token == asked.token),
+        );
+        self.change(before, Some(tenancy.clone()), asked)
+    }
+
+    /// Remembers what will be asked of a host.
+    pub(super) fn asks(&self, host: &str, claim: &Claim) -> io::Result<()> {
+        let before = self.of(host)?;
+        let said = before.said.clone();
+        self.change(before, said, Some(claim.clone()))
+    }
+
+    /// Remembers that the host has answered, and what it is now, if that is known.
+    pub(super) fn answered(&self, host: &str, tenancy: Option<Tenancy>) -> io::Result<()> {
+        let before = self.of(host)?;
+        let said = tenancy.or_else(|| before.said.clone());
+        self.change(before, said, None)
+    }
+
+    fn change(
+        &self,
+        before: Remembered,
+        said: Option<Tenancy>,
+        asked: Option<Claim>,
+    ) -> io::Result<()> {
+        let now = Remembered { said, asked, host: before.host.clone() };
+        if now == before { Ok(()) } else { self.write(&now) }
+    }
+
+    fn write(&self, remembered: &Remembered) -> io::Result<()> {
+        let path = self.file(&remembered.host);
+        let new = path.with_extension("new");
+        let mut file = fs::File::create(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(remembered)?)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        fs::File::open(&self.dir)?.sync_all()
+    }
+
+    fn file(&self, host: &str) -> PathBuf {
+        // Names of hosts may hold what names of files cannot.
+        let digits = Sha256::of(host.as_bytes());
+        self.dir.join(format!("{}.json", digits.as_str().get(..32).unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
