@@ -12,6 +12,21 @@ pub mod ssh;
 
 mod shell;
 
+pub mod gcp;
+
+pub mod lambda;
+
+mod rest;
+
+pub use rest::{Credential, SettingsError};
+
+pub mod user_data;
+
+mod words;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod standin;
+
 mod outbound;
 
 #[cfg(test)]
