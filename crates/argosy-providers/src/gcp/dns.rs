@@ -51,7 +51,7 @@ impl Gcp {
         for name in &names {
             let wanted = record(name, &targets);
             let shown = self.records(&zone, name).await.map_err(refused)?;
-            verified &= shown.iter().any(|shown| *shown == wanted);
+            verified &= shown.contains(&wanted);
         }
         let created: Vec<&str> = names.iter().map(|name| name.trim_end_matches('.')).collect();
         let done = words::done(

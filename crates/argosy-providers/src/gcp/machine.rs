@@ -130,7 +130,14 @@ impl Gcp {
                 Err(numbers @ Trouble::Quota { .. }) => numbers,
                 Ok(()) | Err(_) => trouble,
             },
-            trouble => trouble,
+            Trouble::Unsure(_)
+            | Trouble::Throttled { .. }
+            | Trouble::Capacity { .. }
+            | Trouble::Credentials(_)
+            | Trouble::Denied { .. }
+            | Trouble::NotFound(_)
+            | Trouble::Unreachable(_)
+            | Trouble::Unable(_) => trouble,
         }
     }
 

@@ -54,12 +54,12 @@ fn status(code: u16) -> Reply {
 fn word(failed: &Failed) -> &'static str {
     match failed {
         Failed::Said(_) => "said",
-        Failed::Lost(trouble) | Failed::Garbled(trouble) => match trouble {
-            Trouble::Unsure(_) => "unsure",
-            Trouble::Unreachable(_) => "unreachable",
-            Trouble::Throttled { .. } => "throttled",
-            other => panic!("{other:?}"),
-        },
+        Failed::Lost(Trouble::Unsure(_)) | Failed::Garbled(Trouble::Unsure(_)) => "unsure",
+        Failed::Lost(Trouble::Unreachable(_)) | Failed::Garbled(Trouble::Unreachable(_)) => {
+            "unreachable"
+        }
+        Failed::Lost(Trouble::Throttled { .. }) => "throttled",
+        Failed::Lost(other) | Failed::Garbled(other) => panic!("{other:?}"),
     }
 }
 
