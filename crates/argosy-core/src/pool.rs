@@ -9,12 +9,14 @@
 mod book;
 mod choice;
 mod cure;
+mod name;
 mod outcome;
 mod plan;
 mod spec;
 
 pub use book::{bought, failed, registered, stale};
 pub use choice::Place;
+pub use name::pool_name;
 pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
 pub use spec::{
@@ -22,16 +24,12 @@ pub use spec::{
     Unavailable, ZONES_MAX,
 };
 
-mod name;
-
 use crate::autoscale::Advice;
 use crate::id::ResourceId;
 use crate::machine::Trouble;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-pub use self::name::pool_name;
 
 /// What is remembered of a pool beside its wish: how large it is to be now, and where buying does not work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,9 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
 /// How long a place is left alone after the first failure there; twice as long after each further one.
-const BACKOFF_FIRST: SignedDuration = SignedDuration::from_secs(2);
+pub(super) const BACKOFF_FIRST: SignedDuration = SignedDuration::from_secs(2);
 /// At most so long: nothing is given up for good by failing.
-const BACKOFF_MAX: SignedDuration = SignedDuration::from_mins(10);
+pub(super) const BACKOFF_MAX: SignedDuration = SignedDuration::from_mins(10);
 /// So many machines in a row that never registered pause buying: the next one would not either.
 pub(super) const STALE_MAX: u32 = 3;
 

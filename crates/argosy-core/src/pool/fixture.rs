@@ -253,15 +253,24 @@ pub(super) fn told(plan: &Plan) -> String {
         None => format!("buy {}", buy.number),
     });
     let steps = plan.steps.iter().map(|step| match step {
-        Step::Leave { instance, reason } => match reason {
-            Reason::Replaced { by: Some(by), .. } => format!("leave {instance} for {by}"),
-            Reason::Replaced { by: None, .. } => format!("leave {instance} for nobody"),
-            other => {
-                let word = format!("{other:?}");
-                let word = word.split([' ', '{']).next().unwrap().to_owned();
-                format!("leave {instance} {word}")
-            }
-        },
+        Step::Leave { instance, reason } => {
+            let why = match reason {
+                Reason::Replaced { by: Some(by), .. } => format!("for {by}"),
+                Reason::Replaced { by: None, .. } => "for nobody".to_owned(),
+                Reason::ScaleDown
+                | Reason::PoolDeleted
+                | Reason::Stale
+                | Reason::BadHardware { .. }
+                | Reason::Reclaimed
+                | Reason::Vanished
+                | Reason::NodeTerminated { .. }
+                | Reason::Operator { .. }
+                | Reason::Unwanted => {
+                    format!("{reason:?}").split([' ', '{']).next().unwrap().to_owned()
+                }
+            };
+            format!("leave {instance} {why}")
+        }
         Step::Cordon { node, .. } => format!("cordon {node}"),
         Step::Drain { node, automatic: true, .. } => format!("drain {node} for its health"),
         Step::Drain { node, automatic: false, .. } => format!("drain {node}"),
@@ -416,12 +425,9 @@ pub(super) fn set(one: &mut One, state: &str) {
         message: "taken back".to_owned(),
     });
     if state == "fresh" {
-        one.instance.state = match &one.instance.state {
-            State::Running { machine, node, .. } => {
-                State::Running { machine: machine.clone(), node: node.clone(), since: at(-60) }
-            }
-            other => other.clone(),
-        };
+        let node = node.id.clone();
+        let machine = MachineId::new(format!("m-{id}"));
+        one.instance.state = State::Running { machine, node, since: at(-60) };
     }
 }
 

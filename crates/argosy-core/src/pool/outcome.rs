@@ -15,6 +15,9 @@ use std::fmt::Write;
 /// How many machines a sentence names: the rest is a number.
 const NAMED_MAX: usize = 3;
 
+/// How many machines a report lists: it is stored with the pool each time it changes.
+const MACHINES_MAX: usize = 200;
+
 /// What the adapter `machines` reports.
 ///
 /// Every `data` has `nodesWanted`, `nodesReady` and `cost_per_hour` (`null` if nobody knows a price).
@@ -28,7 +31,7 @@ pub enum Outcome {
         reason: String,
         /// `5 of 5 nodes ready`.
         message: String,
-        /// With `machines`, the instances' ids.
+        /// With `machines`, the ids of the first two hundred instances.
         data: Map<String, Value>,
     },
     /// It is on its way. Available is False, Applied and Health are True.
@@ -136,7 +139,8 @@ pub(super) fn removing(picture: &Picture<'_>, left: &[usize], cost: &Cost<'_>) -
     data.insert("nodesWanted".to_owned(), json!(0));
     data.insert("nodesReady".to_owned(), json!(0));
     data.insert("cost_per_hour".to_owned(), per_hour(cost));
-    data.insert("machines".to_owned(), json!(names));
+    let first: Vec<&str> = names.iter().copied().take(MACHINES_MAX).collect();
+    data.insert("machines".to_owned(), json!(first));
     Outcome::Removing {
         reason: "CleanupInProgress".to_owned(),
         message: format!("Removing nodes; {} left: {}{said}", names.len(), listed(&names)),
@@ -181,11 +185,12 @@ struct Teller<'t, 'p, 'a> {
 
 impl Teller<'_, '_, '_> {
     fn data(&self) -> Map<String, Value> {
-        let names: Vec<&str> =
-            self.summary.ready.iter().filter_map(|index| name(self.picture, *index)).collect();
+        let ready = &self.summary.ready;
+        let names = ready.iter().filter_map(|index| name(self.picture, *index));
+        let names: Vec<&str> = names.take(MACHINES_MAX).collect();
         Map::from_iter([
             ("nodesWanted".to_owned(), json!(self.summary.target)),
-            ("nodesReady".to_owned(), json!(names.len())),
+            ("nodesReady".to_owned(), json!(ready.len())),
             ("cost_per_hour".to_owned(), per_hour(self.cost)),
             ("machines".to_owned(), json!(names)),
         ])
@@ -311,9 +316,9 @@ impl Teller<'_, '_, '_> {
 
     fn updating(&self) -> Outcome {
         let Summary { target, outdated, outdated_in, window, stopped, .. } = self.summary;
-        let old = self.summary.outdated_in.as_deref().map(|what| format!(": {what}"));
-        let old = old.filter(|_| outdated_in.is_some()).unwrap_or_default();
-        let mut message = format!("{}; {outdated} of {target} to be replaced{old}", self.counted());
+        let what = outdated_in.as_ref().map(|what| format!(": {what}")).unwrap_or_default();
+        let mut message =
+            format!("{}; {outdated} of {target} to be replaced{what}", self.counted());
         if let Some(stopped) = stopped {
             let _ = write!(message, "; they stay for now: {stopped}");
         } else if let Some(opens) = window {
@@ -326,13 +331,19 @@ impl Teller<'_, '_, '_> {
         Outcome::Progress { reason: "UpdateInProgress".to_owned(), message, data: self.data() }
     }
 
-    fn failed(&self, reason: &str, message: String, guidance: &str, healthy: bool) -> Outcome {
+    fn failed(
+        &self,
+        reason: &str,
+        message: String,
+        guidance: &str,
+        (applied, healthy): (bool, bool),
+    ) -> Outcome {
         let mut data = self.data();
         data.insert("guidance".to_owned(), json!(guidance));
         if let Some((_, Blocked::NoPlace { until: Some(until), .. })) = &self.summary.blocked {
             data.insert("retryAt".to_owned(), json!(until.to_string()));
         }
-        Outcome::Failed { reason: reason.to_owned(), message, applied: false, healthy, data }
+        Outcome::Failed { reason: reason.to_owned(), message, applied, healthy, data }
     }
 
     /// A seat stays empty.
@@ -348,7 +359,8 @@ impl Teller<'_, '_, '_> {
             return Outcome::Progress { reason, message, data: self.data() };
         }
         let Refusal { reason, message, guidance, healthy } = self.refusal(blocked);
-        self.failed(reason, message, &guidance, healthy && self.summary.sick.is_empty())
+        let healthy = healthy && self.summary.sick.is_empty();
+        self.failed(reason, message, &guidance, (false, healthy))
     }
 
     /// A sick node is kept because there is no other to be had.
@@ -357,12 +369,7 @@ impl Teller<'_, '_, '_> {
         let first = self.summary.sick.first().map(|sick| self.ill(sick)).unwrap_or_default();
         let message =
             format!("{}; {first}. Its replacement cannot be bought: {message}", self.counted());
-        match self.failed("ReplacementBlocked", message, &guidance, false) {
-            Outcome::Failed { reason, message, healthy, data, .. } => {
-                Outcome::Failed { reason, message, applied: true, healthy, data }
-            }
-            other => other,
-        }
+        self.failed("ReplacementBlocked", message, &guidance, (true, false))
     }
 
     /// Nodes that are not what the spec asks for are kept because there are no others to be had.
@@ -375,7 +382,7 @@ impl Teller<'_, '_, '_> {
             self.counted()
         );
         let healthy = self.summary.sick.is_empty();
-        self.failed(reason, message, &guidance, healthy)
+        self.failed(reason, message, &guidance, (false, healthy))
     }
 
     fn display(&self, provider: &str) -> String {
@@ -427,10 +434,7 @@ impl Teller<'_, '_, '_> {
                 self.refused_at(display, place, backoff, others, until)
             }
             Some(Closed::Paused(display, paused)) => Refusal {
-                reason: match &paused.trouble {
-                    Trouble::Credentials(_) => "CredentialsInvalid",
-                    other => other.reason(),
-                },
+                reason: paused.trouble.reason(),
                 message: format!(
                     "{}. Nothing is bought at {display}, which says: {}",
                     self.counted(),

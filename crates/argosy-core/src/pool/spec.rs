@@ -2,6 +2,7 @@
 
 mod read;
 
+use crate::autoscale::Autoscaling;
 use crate::catalog::Catalog;
 use crate::field::FieldError;
 use crate::instance::Cure;
@@ -10,7 +11,6 @@ use crate::node::settings::{self, Budget, PoolSettings};
 use crate::resource::Spec;
 use crate::window::Windows;
 use jiff::SignedDuration;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The most machine types of a pool.
@@ -48,7 +48,7 @@ pub struct PoolSpec {
     /// When nodes that are well may be disturbed.
     pub maintenance: Windows,
     /// Who changes its size.
-    pub autoscaling: Option<Value>,
+    pub autoscaling: Option<Autoscaling>,
     /// How far we go by ourselves with a node that is sick or lost.
     pub remedy: Remedy,
     /// What is tried with a sick node, in order.

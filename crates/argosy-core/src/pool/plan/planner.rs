@@ -3,6 +3,7 @@
 use super::stand::{bad_serial, outdated};
 use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
 use crate::breaker::later;
+use crate::health::HealthState;
 use crate::instance::{InstanceId, Reason, State};
 use crate::node::{Duty, Node};
 use crate::pool::choice::{Chooser, Closed, Resident};
@@ -106,6 +107,8 @@ pub(super) struct Planner<'p, 'a> {
     /// How many hold each number: two may, where one was to replace the other and both are wanted now.
     numbers: BTreeMap<u32, u32>,
     lifted: bool,
+    /// What keeps us from buying anything at all.
+    barred: Option<Blocked<'p>>,
     /// No number below it is free.
     free: u32,
     /// Whether every seat was held before anything was bought: those who are well are not disturbed otherwise.
@@ -125,6 +128,7 @@ where
         let standings: Vec<Option<Standing>> = picture.members.iter().map(standing).collect();
         let target = picture.spec.target(picture.book.target);
         let generation = picture.resource.generation;
+        let lifted = picture.book.paused.as_ref().is_some_and(|it| it.generation != generation);
         let plan = Plan {
             buy: Vec::new(),
             steps: Vec::new(),
@@ -146,7 +150,8 @@ where
             chooser: None,
             cost: Cost::of(picture),
             numbers: BTreeMap::new(),
-            lifted: picture.book.paused.as_ref().is_some_and(|it| it.generation != generation),
+            lifted,
+            barred: bar(picture, lifted, now),
             free: 1,
             whole: false,
             summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
@@ -229,7 +234,7 @@ where
             let Some(old) = replaces.and_then(|id| by_id.get(id.as_str())).copied() else {
                 continue;
             };
-            let hopeful = self.standing(index).is_hopeful();
+            let hopeful = self.standing(index).is_hopeful() && !self.is_bad(index);
             if hopeful && !replaced.contains_key(&old) && self.is_to_go(old) {
                 replaced.insert(old, index);
                 replacing.insert(index);
@@ -247,6 +252,14 @@ where
                 leaving: false,
             });
         }
+    }
+
+    /// Whether a node is sick or silent, although nobody has taken it out of service for it. One that is to
+    /// take another's place will not do so any time soon, and must not keep others from being replaced.
+    fn is_bad(&self, index: usize) -> bool {
+        let Some(member) = self.member(index) else { return false };
+        let sick = |node: &Node| node.health.state == HealthState::Unhealthy && member.heard;
+        member.lost_for.is_some() || member.node.is_some_and(sick)
     }
 
     /// Whether a node is to be replaced as it is now. One that is well again is not.
@@ -536,10 +549,9 @@ where
         };
         let new_id = &new.instance.id;
         if !self.is_ready(replacement) {
-            return match self.standing(replacement) {
-                Standing::Coming => format!("replacement {new_id} is ordered"),
-                _ => format!("replacement {new_id} has registered and is being checked"),
-            };
+            let coming = self.standing(replacement) == Standing::Coming;
+            let how = if coming { "is ordered" } else { "has registered and is being checked" };
+            return format!("replacement {new_id} {how}");
         }
         if let Some(stopped) = self.picture.stopped {
             return format!("replacement {new_id} is ready; it stays for now: {stopped}");
@@ -769,7 +781,7 @@ where
         why: String,
         purpose: Purpose,
     ) -> bool {
-        if let Some(blocked) = self.bar() {
+        if let Some(blocked) = self.barred.clone() {
             return self.block(purpose, blocked);
         }
         let chooser =
@@ -795,29 +807,6 @@ where
         self.summary.buying += 1;
         self.plan.buy.push(Buy { number, order, replaces, why });
         true
-    }
-
-    /// What keeps us from buying anything at all.
-    fn bar(&self) -> Option<Blocked<'p>> {
-        if let Some(paused) = self.picture.book.paused.as_ref().filter(|_| !self.lifted) {
-            return Some(Blocked::Paused(paused));
-        }
-        let bad = self.picture.members.iter().filter_map(|member| match &member.instance.state {
-            State::Terminated { at, reason: Reason::BadHardware { .. }, .. } => Some(*at),
-            State::Terminating(leaving) => {
-                matches!(leaving.reason, Reason::BadHardware { .. }).then_some(leaving.since)
-            }
-            State::Provisioning(_)
-            | State::AwaitingNode { .. }
-            | State::Running { .. }
-            | State::Terminated { .. }
-            | State::Failed { .. } => None,
-        });
-        let until = bad.map(|at| later(at, BAD_HARDWARE_WITHIN)).filter(|until| self.now < *until);
-        let until: Vec<Timestamp> = until.collect();
-        let machines = until.len();
-        let until = until.into_iter().min()?;
-        (BAD_HARDWARE_MAX <= machines).then_some(Blocked::BadHardware { machines, until })
     }
 
     fn block(&mut self, purpose: Purpose, blocked: Blocked<'p>) -> bool {
@@ -868,6 +857,29 @@ where
             }
         }
     }
+}
+
+/// What keeps us from buying anything at all.
+fn bar<'p>(picture: &'p Picture<'_>, lifted: bool, now: Timestamp) -> Option<Blocked<'p>> {
+    if let Some(paused) = picture.book.paused.as_ref().filter(|_| !lifted) {
+        return Some(Blocked::Paused(paused));
+    }
+    let bad = picture.members.iter().filter_map(|member| match &member.instance.state {
+        State::Terminated { at, reason: Reason::BadHardware { .. }, .. } => Some(*at),
+        State::Terminating(leaving) => {
+            matches!(leaving.reason, Reason::BadHardware { .. }).then_some(leaving.since)
+        }
+        State::Provisioning(_)
+        | State::AwaitingNode { .. }
+        | State::Running { .. }
+        | State::Terminated { .. }
+        | State::Failed { .. } => None,
+    });
+    let until = bad.map(|at| later(at, BAD_HARDWARE_WITHIN)).filter(|until| now < *until);
+    let until: Vec<Timestamp> = until.collect();
+    let machines = until.len();
+    let until = until.into_iter().min()?;
+    (BAD_HARDWARE_MAX <= machines).then_some(Blocked::BadHardware { machines, until })
 }
 
 /// Where to buy, as things are.

@@ -1,3 +1,4 @@
+use crate::autoscale::Autoscaling;
 use crate::fixture::at;
 use crate::health::HealthState;
 use crate::instance::{Cure, Reason};
@@ -18,6 +19,10 @@ mod speed;
 #[track_caller]
 fn pool(nodes: u32, text: &str, expected: &str) {
     assert_eq!(told(&town(nodes, text).plan()), expected, "{nodes} of {text}");
+}
+
+fn reactive() -> Autoscaling {
+    Autoscaling::parse(&json!({"type": "reactive"}), "autoscaling").unwrap()
 }
 
 #[test]
@@ -107,6 +112,10 @@ fn a_replacement_that_is_sick_itself_is_replaced_in_turn() {
     pool(2, "a:ready b:sick c<b:sick", "drain c for its health");
     pool(2, "a:ready b:sick c<b:sick-drained", "leave c ScaleDown");
     pool(2, "a:ready b:sick c<b:leaving", "buy 2 for b");
+    // Not out of service yet: it must not hold up another's replacement for ever.
+    let mut stuck = town(2, "a:ready b:lost c<a:sick-active");
+    stuck.spec.image = "new".to_owned();
+    stuck.does("leave b ScaleDown");
 }
 
 #[test]
@@ -192,7 +201,7 @@ fn nodes_that_are_well_are_disturbed_in_windows_only() {
     shrink.spec.maintenance = night;
     shrink.spec.nodes = 2;
     shrink.does("leave d ScaleDown; cordon c");
-    shrink.spec.autoscaling = Some(json!({"type": "reactive"}));
+    shrink.spec.autoscaling = Some(reactive());
     shrink.book.target = Some(2);
     shrink.does("leave d ScaleDown");
     // Sickness does not wait.
@@ -231,7 +240,7 @@ fn a_stop_holds_what_we_do_by_ourselves_and_not_what_people_ask_for() {
     stopped(3, "a:ready b:parting c:ready", "uncordon b");
     stopped(2, "a:ready b:terminated", "buy 2; leave b NodeTerminated");
     let mut by_itself = town(3, "a:ready b:ready c:ready");
-    by_itself.spec.autoscaling = Some(json!({"type": "reactive"}));
+    by_itself.spec.autoscaling = Some(reactive());
     (by_itself.spec.min, by_itself.book.target) = (1, Some(1));
     by_itself.does("cordon c; cordon b");
     by_itself.stopped = Some("paused by ada".to_owned());

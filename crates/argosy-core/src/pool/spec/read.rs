@@ -4,6 +4,7 @@ use super::{
     Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Strategy, TYPES_MAX,
     Unavailable, ZONES_MAX, is_abstract,
 };
+use crate::autoscale::Autoscaling;
 use crate::catalog::{self, Catalog};
 use crate::field::{Constraint, FieldError, QUOTE_LEN_MAX, quotable};
 use crate::instance::Cure;
@@ -126,7 +127,7 @@ impl<'a> Reader<'a> {
             ),
             max_hourly_cost: self.cost(),
             maintenance: self.maintenance(),
-            autoscaling: self.object("autoscaling"),
+            autoscaling: self.autoscaling(),
             remedy: self.word(
                 "remedy",
                 &[
@@ -431,12 +432,10 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn object(&mut self, name: &str) -> Option<Value> {
-        let value = self.spec.get(name)?;
-        if !value.is_object() {
-            self.wrong_type(name, "an object", value);
-        }
-        Some(value.clone())
+    fn autoscaling(&mut self) -> Option<Autoscaling> {
+        let value = self.spec.get("autoscaling")?;
+        let read = Autoscaling::parse(value, &self.field("autoscaling"));
+        read.map_err(|complaints| self.errors.extend(complaints)).ok()
     }
 
     fn cures(&mut self) -> Vec<Cure> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::field::FieldError;
 use crate::fixture::object;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn read(spec: Value) -> Result<PoolSpec, Vec<FieldError>> {
     let cluster = object(json!({"provider": "gcp", "region": "us-east1"}));
