@@ -32,7 +32,6 @@ pub(super) struct Scene {
     stopped: Option<String>,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
-    autoscaling: Option<Autoscaling>,
     /// The provider of the cluster, if it names one.
     provider: Option<String>,
 }
@@ -74,11 +73,6 @@ impl Scene {
                     .collect(),
                 stopped: stopped(view, &resource.value.tenant, &pool_name),
                 turn: ours.map(turn),
-                autoscaling: resource
-                    .value
-                    .spec
-                    .get("autoscaling")
-                    .and_then(|value| Autoscaling::parse(value, "spec.autoscaling").ok()),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
                 resource: resource.clone(),
                 pool_name,
@@ -88,7 +82,7 @@ impl Scene {
 
     /// Who changes its size.
     pub(super) fn autoscaling(&self) -> Option<&Autoscaling> {
-        self.autoscaling.as_ref()
+        self.spec.as_ref().ok()?.autoscaling.as_ref()
     }
 
     /// Its nodes, in whatever state.
