@@ -100,11 +100,13 @@ impl Default for Endpoints {
 }
 
 /// How long we wait for what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// One call, from the first byte to the last.
     pub call_max: Duration,
-    /// Between two looks at an operation.
+    /// Calls a second: of the 25 that Google allows for one kind of call by default.
+    pub calls_per_s: f64,
+    /// Between the first two looks at an operation; then twice as long, up to five times.
     pub poll: Duration,
     /// For the operation that makes a machine: most refusals come within seconds, and a machine whose
     /// operation goes on is on its way.
@@ -119,6 +121,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             call_max: TOTAL_MAX,
+            calls_per_s: 20.0,
             poll: Duration::from_secs(1),
             create_max: Duration::from_secs(25),
             delete_max: Duration::from_secs(3),
@@ -182,9 +185,6 @@ pub struct Gcp {
     clock: Clock,
 }
 
-/// Calls a second, of the 25 that Google allows for one kind of call by default.
-const CALLS_PER_S: f64 = 10.0;
-
 /// Calls at once.
 const CALLS_BURST: u32 = 40;
 
@@ -198,7 +198,7 @@ impl Gcp {
         let compute = check_url("endpoints.compute", &settings.endpoints.compute)?;
         let dns = check_url("endpoints.dns", &settings.endpoints.dns)?;
         let auth = Auth::new(&settings, clock)?;
-        let bucket = Bucket::new(CALLS_PER_S, CALLS_BURST);
+        let bucket = Bucket::new(settings.pace.calls_per_s, CALLS_BURST);
         let rest = Rest::new(DISPLAY, &compute, settings.pace.call_max, bucket, clock)?;
         let project = settings.project.clone();
         let api = Api { rest, auth, compute, dns, project, pace: settings.pace, clock };

@@ -52,6 +52,8 @@ pub struct Lies {
     pub capacity: bool,
     /// The credentials are no longer good.
     pub revoked: bool,
+    /// The sign-in is out of order.
+    pub sign_in_down: bool,
     /// The credentials do not allow to buy.
     pub deny_create: bool,
     /// Deletions are answered with success and not done.

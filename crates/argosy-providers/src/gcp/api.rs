@@ -142,6 +142,7 @@ impl Api {
         }
         let began = self.clock.monotonic();
         let mut lost = None;
+        let mut pause = self.pace.poll;
         loop {
             if operation.status == "DONE" {
                 return match trouble::operation(&operation) {
@@ -152,7 +153,8 @@ impl Api {
             if patience <= self.clock.monotonic().saturating_sub(began) {
                 return lost.map_or(Followed::Running, Followed::Lost);
             }
-            tokio::time::sleep(self.pace.poll).await;
+            tokio::time::sleep(pause).await;
+            pause = pause.saturating_mul(2).min(self.pace.poll.saturating_mul(5));
             match self.get(self.operation_url(&operation)).await {
                 Ok(next) => (operation, lost) = (next, None),
                 Err(trouble @ (Trouble::Credentials(_) | Trouble::Denied { .. })) => {

@@ -143,7 +143,8 @@ impl FakeGcp {
             metadata: url.clone(),
         };
         let pace = Pace {
-            call_max: Duration::from_secs(3),
+            call_max: Duration::from_secs(2),
+            calls_per_s: 1000.0,
             poll: Duration::from_millis(1),
             create_max: Duration::from_secs(3),
             delete_max: Duration::ZERO,

@@ -294,6 +294,20 @@ async fn one_token_serves_many_calls_and_is_replaced_early() {
 }
 
 #[tokio::test]
+async fn a_token_is_used_to_its_end_while_the_sign_in_is_out_of_order() {
+    let bench = Bench::new().await;
+    bench.fake.set_token_s(200);
+    bench.gcp.list().await.unwrap();
+    bench.fake.lie(|lies| lies.sign_in_down = true);
+    bench.gcp.list().await.unwrap();
+    assert_eq!(bench.fake.tokens_given(), 1);
+    // One that was refused is not used to its end.
+    bench.fake.withdraw_tokens();
+    let trouble = bench.gcp.list().await.expect_err("no token is left");
+    assert!(matches!(trouble, Trouble::Unreachable(_)), "{trouble:?}");
+}
+
+#[tokio::test]
 async fn the_metadata_server_signs_in_too() {
     let bench = Bench::with(|settings| settings.credentials = Credentials::Metadata).await;
     bench.gcp.create(&bench.purchase(1)).await.unwrap();

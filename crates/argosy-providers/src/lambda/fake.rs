@@ -80,7 +80,7 @@ impl FakeLambda {
     /// Settings that lead here.
     pub fn settings(&self) -> Settings {
         let pace = Pace {
-            call_max: Duration::from_secs(3),
+            call_max: Duration::from_secs(2),
             calls_per_s: 1000.0,
             launch_every: Duration::from_millis(1),
         };

@@ -41,6 +41,9 @@ impl Inner {
             let body = json!({ "error": "invalid_grant", "error_description": why });
             Reply::Json(StatusCode::BAD_REQUEST, body)
         };
+        if self.lies.sign_in_down {
+            return error(StatusCode::SERVICE_UNAVAILABLE, "backendError", "Try again.");
+        }
         let form = String::from_utf8_lossy(body);
         let Some(wish) = form.strip_prefix(GRANT) else {
             return refuse("Bad Request");
