@@ -264,7 +264,7 @@ impl Provider for Lambda {
             reboot: true,
             console: false,
             spot: false,
-            // Not documented; a launch that was answered has been seen to be listed after a minute.
+            // Lambda does not say. As long as we are prepared for anywhere (G4).
             list_lag: SignedDuration::from_secs(60),
         }
     }

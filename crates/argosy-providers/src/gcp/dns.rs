@@ -112,24 +112,21 @@ impl Gcp {
         Ok(None)
     }
 
-    /// What the records lead to.
+    /// What the records lead to; nothing, while nobody has said.
     fn targets(&self, ask: &Ask) -> Result<Vec<String>, Refusal> {
-        let targets = ask.cluster.spec.get("dns").and_then(|dns| dns.get("targets"));
-        let named: Vec<String> = targets
-            .and_then(Value::as_array)
-            .map(|targets| targets.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect())
-            .unwrap_or_default();
+        let dns = ask.cluster.spec.get("dns");
+        let one = dns.and_then(|dns| dns.get("target")).and_then(Value::as_str);
+        let several = dns.and_then(|dns| dns.get("targets")).and_then(Value::as_array);
+        let several = several.into_iter().flatten().filter_map(Value::as_str);
+        let named: Vec<String> = one.into_iter().chain(several).map(ToOwned::to_owned).collect();
         let targets = if named.is_empty() { self.settings.dns_targets.clone() } else { named };
         if targets.is_empty() {
-            let message = "Nothing says where the cluster's DNS records should lead".to_owned();
-            let guidance = "Set spec.dns.targets to the addresses of the cluster's entry, or \
-                            dns_targets in the provider's configuration.";
-            return Err(words::refusal("DNSTargetMissing", message, guidance));
+            return Ok(targets);
         }
         let addresses = targets.iter().filter(|target| target.parse::<IpAddr>().is_ok()).count();
         if addresses != targets.len() && targets.len() != 1 {
             let message = "DNS records lead to addresses, or to one host name".to_owned();
-            return Err(words::refusal("InvalidDNSTarget", message, "Change spec.dns.targets."));
+            return Err(words::refusal("InvalidDNSTarget", message, "Change spec.dns.target."));
         }
         Ok(targets)
     }
@@ -234,7 +231,10 @@ fn owner_record(ask: &Ask, domain: &str) -> RecordSet {
 fn record(name: &str, targets: &[String]) -> RecordSet {
     let v4 = targets.iter().filter(|target| target.parse::<std::net::Ipv4Addr>().is_ok());
     let v4: Vec<String> = v4.cloned().collect();
-    let (kind, rrdatas) = if !v4.is_empty() {
+    let (kind, rrdatas) = if targets.is_empty() {
+        // The names are kept for the cluster, and say why they lead nowhere.
+        ("TXT", vec!["\"argosy: no target yet, see spec.dns.target\"".to_owned()])
+    } else if !v4.is_empty() {
         ("A", v4)
     } else if targets.iter().all(|target| target.parse::<IpAddr>().is_ok()) {
         ("AAAA", targets.to_vec())

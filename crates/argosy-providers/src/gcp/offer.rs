@@ -9,8 +9,8 @@ use argosy_core::nearest::nearest;
 use std::collections::BTreeMap;
 
 /// Google's list prices on demand in `PRICED_REGION`, in US dollars an hour, with the GPUs, without disks.
-/// From the public price list, 2026-11-15. Prices elsewhere, and all of spot, differ and change: of those
-/// we say that we do not know.
+/// As public price tables have them, 2026-11-15. Prices elsewhere, and all of spot, differ and change: of
+/// those we say that we do not know.
 const PRICES: [(&str, f64); 22] = [
     ("a2-highgpu-1g", 3.673_385),
     ("a2-highgpu-2g", 7.346_77),

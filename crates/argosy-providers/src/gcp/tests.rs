@@ -503,13 +503,20 @@ async fn records_lead_somewhere() {
     let bench = Bench::new().await;
     bench.fake.make_dns_zone("fleet", "fleet.example.com");
     for (targets, expected) in [
-        (&[][..], "DNSTargetMissing!"),
+        (&[][..], "AllRecordsCreated:"),
         (&["a.example", "203.0.113.1"][..], "InvalidDNSTarget!"),
         (&["2001:db8::1"][..], "AllRecordsCreated:"),
     ] {
         let answer = told(bench.gcp.ensure(Part::Dns, &cluster(1, spec(targets))).await);
         assert!(answer.starts_with(expected), "{answer}");
     }
+    let one = json!({ "dns": { "baseDomain": "fleet.example.com", "target": "203.0.113.8" } });
+    bench.gcp.ensure(Part::Dns, &cluster(1, one)).await.unwrap();
+    assert!(bench.fake.records()[0].ends_with(" A [\"203.0.113.8\"]"));
+    // Who has not said where gets the names all the same, and they say so.
+    bench.gcp.ensure(Part::Dns, &cluster(1, spec(&[]))).await.unwrap();
+    let waiting = bench.fake.records();
+    assert!(waiting[0].contains("TXT") && waiting[0].contains("no target yet"), "{waiting:?}");
     let bench = Bench::with(|it| it.dns_targets = vec!["203.0.113.9".to_owned()]).await;
     bench.fake.make_dns_zone("fleet", "fleet.example.com");
     bench.gcp.ensure(Part::Dns, &cluster(1, spec(&[]))).await.unwrap();
