@@ -183,9 +183,7 @@ fn names_that_could_be_ours() {
         let unique =
             Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_0c5a_1b2d_3e4f));
         let name = InstanceId::mint("workers", unique);
-        let shown = promised_named(name.as_str());
-        let digits = name.as_str().bytes().any(|byte| byte.is_ascii_digit());
-        assert_eq!(could_be_ours(&shown), digits, "{name}");
+        assert!(could_be_ours(&promised_named(name.as_str())), "{name}");
     }
 }
 
