@@ -35,6 +35,9 @@ use tokio::task::JoinSet;
 /// The credential of the node `gpu-1`.
 pub(crate) const TOKEN: &str = "gpu-1-token-with-enough-characters";
 
+/// The credential that all nodes of a fleet share.
+pub(crate) const FLEET_TOKEN: &str = "fleet-token-with-enough-characters";
+
 /// A control plane. Dropping it cuts every connection.
 pub(crate) struct World {
     pub(crate) control: Control,
@@ -107,7 +110,14 @@ impl World {
             node: Some("gpu-1".to_owned()),
             expires: None,
         };
-        let authenticator = Authenticator::new(vec![token], Vec::new(), clock).await.unwrap();
+        let fleet = TokenEntry {
+            name: "fleet".to_owned(),
+            sha256: hash_token(FLEET_TOKEN),
+            node: None,
+            ..token.clone()
+        };
+        let tokens = vec![token, fleet];
+        let authenticator = Authenticator::new(tokens, Vec::new(), clock).await.unwrap();
         let server = Server {
             control: control.clone(),
             profile: Profile::Full,
@@ -153,7 +163,11 @@ impl World {
     }
 
     pub(crate) fn node(&self) -> Option<Arc<Node>> {
-        self.control.nodes.get(&admin(), "gpu-1").ok().map(|(node, _)| node.value)
+        self.node_of("gpu-1")
+    }
+
+    pub(crate) fn node_of(&self, id: &str) -> Option<Arc<Node>> {
+        self.control.nodes.get(&admin(), id).ok().map(|(node, _)| node.value)
     }
 
     pub(crate) async fn node_until(&self, what: &str, is: impl Fn(&Node) -> bool) -> Arc<Node> {
@@ -161,6 +175,15 @@ impl World {
     }
 
     pub(crate) async fn issue(&self, kind: CommandKind, parameters: &[(&str, &str)]) -> CommandId {
+        self.issue_to("gpu-1", kind, parameters).await
+    }
+
+    pub(crate) async fn issue_to(
+        &self,
+        node: &str,
+        kind: CommandKind,
+        parameters: &[(&str, &str)],
+    ) -> CommandId {
         let parameters =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let new = NewCommand {
@@ -172,7 +195,7 @@ impl World {
             if_revision: None,
             dry_run: false,
         };
-        self.control.commands.issue(&admin(), "gpu-1", new).await.unwrap().value.id
+        self.control.commands.issue(&admin(), node, new).await.unwrap().value.id
     }
 
     pub(crate) fn command(&self, id: CommandId) -> Arc<Command> {

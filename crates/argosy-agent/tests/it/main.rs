@@ -13,6 +13,9 @@ mod process;
 mod sight;
 
 #[cfg(test)]
+mod swarm;
+
+#[cfg(test)]
 #[path = "../../examples/custom_diagnostic.rs"]
 #[expect(dead_code, unreachable_pub, reason = "an example is a program of its own")]
 mod custom_diagnostic;

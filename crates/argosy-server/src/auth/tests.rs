@@ -639,3 +639,14 @@ async fn k12_no_token_is_written_down() {
         assert!(!written.contains(part), "{written}");
     }
 }
+
+#[tokio::test]
+async fn a_part_of_the_process_stays_signed_in_when_the_tokens_are_replaced() {
+    let own = entry("machines", "made-in-memory");
+    let authenticator = with_tokens(vec![entry("ada", "from-the-file")]).await;
+    assert_eq!(authenticator.admit(own.clone()), Ok(true));
+    authenticator.replace_tokens(Vec::new()).unwrap();
+    assert_eq!(who(&authenticator, "from-the-file").await, NOT_VALID);
+    assert!(who(&authenticator, "made-in-memory").await.starts_with("machines Operator"));
+    assert_eq!(Authenticator::none().admit(own), Ok(false), "nobody has to sign in there");
+}
