@@ -10,6 +10,8 @@ pub mod process;
 
 pub mod ssh;
 
+mod aside;
+
 mod shell;
 
 pub mod gcp;

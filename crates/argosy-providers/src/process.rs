@@ -6,7 +6,9 @@
 mod life;
 mod room;
 
+use crate::aside::aside;
 use crate::boot::{AgentSource, Boot, BootError};
+use crate::words::{nothing_to_make, unknown};
 use argosy_control::clock::Clock;
 use argosy_control::provider::{Ask, Done, Part, Provider, Refusal};
 use argosy_core::gate::Doomed;
@@ -14,12 +16,11 @@ use argosy_core::instance::InstanceId;
 use argosy_core::machine::{
     Abilities, Machine, MachineId, MachineState, Offer, Order, Purchase, Trouble,
 };
-use argosy_core::nearest::nearest;
 use async_trait::async_trait;
 use jiff::SignedDuration;
 use life::Process;
 use room::{Bought, Room, Sight, Start};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -300,6 +301,21 @@ impl Processes {
         Ok(())
     }
 
+    /// Starts a machine for the first time. What cannot be started leaves nothing.
+    async fn launch(&self, room: &Room, bought: &Bought) -> Result<(), Trouble> {
+        let Err(trouble) = self.start(room, bought).await else { return Ok(()) };
+        if !matches!(trouble, Trouble::Invalid { .. }) {
+            return Err(Trouble::Unsure(trouble.to_string()));
+        }
+        let never = room.clone();
+        match aside(move || never.remove()).await {
+            Ok(()) => Err(trouble),
+            Err(cause) => {
+                Err(Trouble::Unsure(format!("{trouble}; its directory is left: {cause}")))
+            }
+        }
+    }
+
     fn spawn(&self, room: &Room, bought: &Bought, start: Start) -> io::Result<Child> {
         let args = self.settings.boot.agent_args(&bought.purchase(), &room.file("agent.json"));
         let mut command = Command::new(&self.agent);
@@ -403,21 +419,9 @@ impl Provider for Processes {
         };
         self.reach(Step::Made).await;
         // From here on there is a machine, which can be found, booted and returned.
-        let unsure = |trouble: Trouble| match trouble {
-            Trouble::Invalid { .. } => trouble,
-            other => Trouble::Unsure(other.to_string()),
-        };
+        let unsure = |trouble: Trouble| Trouble::Unsure(trouble.to_string());
         if look(&room).await.map_err(unsure)? == Sight::Never {
-            if let Err(trouble) = self.start(&room, &bought).await {
-                if matches!(trouble, Trouble::Invalid { .. }) {
-                    // It never ran: nothing is left of it.
-                    let removed = room.clone();
-                    aside(move || removed.remove()).await.map_err(|cause| {
-                        Trouble::Unsure(format!("{trouble}; its directory is left: {cause}"))
-                    })?;
-                }
-                return Err(unsure(trouble));
-            }
+            self.launch(&room, &bought).await?;
         }
         let sight = look(&room).await.map_err(unsure)?;
         Ok(self.show(&bought, sight))
@@ -432,7 +436,9 @@ impl Provider for Processes {
             // What was only meant is no machine, and a repeated create makes it one.
             Some(bought) => match look(&room).await? {
                 Sight::Never => Ok(None),
-                sight => Ok(Some(self.show(&bought, sight))),
+                sight @ (Sight::Up | Sight::Leaving | Sight::Down | Sight::Gone(_)) => {
+                    Ok(Some(self.show(&bought, sight)))
+                }
             },
         }
     }
@@ -526,35 +532,6 @@ fn named(part: Part) -> &'static str {
     }
 }
 
-/// Done, because there is nothing to do.
-pub(crate) fn nothing_to_make(message: &str) -> Done {
-    Done {
-        reason: "NothingToMake".to_owned(),
-        message: message.to_owned(),
-        data: Map::new(),
-        unhealthy: None,
-    }
-}
-
-/// A word of the spec that nobody knows, with the nearest that somebody does.
-pub(crate) fn unknown<'a>(
-    field: &str,
-    noun: &str,
-    word: &str,
-    known: impl Iterator<Item = &'a str>,
-) -> Trouble {
-    let mut known: Vec<&str> = known.collect();
-    known.sort_unstable();
-    known.dedup();
-    let hint = match nearest(word, known.iter().copied()) {
-        Some(near) => format!("; did you mean '{near}'?"),
-        None if known.is_empty() => "; there are none here".to_owned(),
-        None => format!("; there are: {}", known.join(", ")),
-    };
-    let message = format!("there is no {noun} '{word}'{hint}");
-    Trouble::Invalid { field: field.to_owned(), message }
-}
-
 fn check_type(kind: &MachineType) -> Result<(), SettingsError> {
     let bad = |why: &str| SettingsError::Type { name: kind.name.clone(), why: why.to_owned() };
     let fake = kind.gpu.strip_prefix("fake:").is_some_and(|spec| !spec.is_empty());
@@ -606,13 +583,6 @@ async fn ends(process: &Process, within: Duration) -> bool {
         }
     };
     tokio::time::timeout(within, ended).await.is_ok()
-}
-
-/// Files are read and written where waiting for a disk is nobody's loss.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
 }
 
 fn unreadable(cause: io::Error) -> Trouble {

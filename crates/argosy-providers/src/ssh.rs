@@ -7,13 +7,17 @@
 //! What a newcomer gets wrong: a host that does not answer is not free and not gone. It has the claim that it
 //! had when it last answered; of one that never did nobody knows, and then there is no listing.
 
+mod ask;
+mod claim;
 mod line;
 mod memory;
 mod script;
+mod settings;
 mod survey;
 
-use crate::boot::{AgentSource, Boot, BootError, Layout, Sha256};
-use crate::process::{nothing_to_make, unknown};
+use crate::aside::aside;
+use crate::boot::{Layout, Sha256};
+use crate::words::{nothing_to_make, unknown};
 use argosy_control::clock::Clock;
 use argosy_control::provider::{Ask, Done, Part, Provider, Refusal};
 use argosy_core::gate::Doomed;
@@ -21,8 +25,9 @@ use argosy_core::instance::InstanceId;
 use argosy_core::machine::{
     Abilities, Machine, MachineId, MachineState, Offer, Order, Purchase, Trouble,
 };
+use ask::Answer;
 use async_trait::async_trait;
-use futures_util::future::join_all;
+use claim::{FileMark, Tried};
 use jiff::{SignedDuration, Timestamp};
 use line::{As, Caller, Door, Said, Silence, last_line};
 use memory::{Memory, Remembered};
@@ -30,110 +35,24 @@ use script::code;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use survey::{Claim, Survey, Tenancy, parts};
+use survey::{Claim, Tenancy, parts};
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-/// Which hosts there are and how they are entered.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The hosts.
-    pub hosts: Vec<Host>,
-    /// What all of them say of where they are.
-    pub region: String,
-    /// The private key, without a passphrase or with an agent that knows it.
-    pub key_file: PathBuf,
-    /// The keys of the hosts. A host that shows another is not entered.
-    pub known_hosts: PathBuf,
-    /// Whether what changes a host is done through `sudo -n /bin/sh`; else whoever enters must be root.
-    pub sudo: bool,
-    /// The program: `ssh`.
-    pub ssh: PathBuf,
-    /// Its configuration file, for jump hosts and the like. What is said here wins.
-    pub ssh_config: Option<PathBuf>,
-    /// Where it is remembered what hosts said: a directory of our own.
-    pub state: PathBuf,
-    /// How a host gets its agent.
-    pub boot: Boot,
-    /// Before every path on a host, for hosts that are not whole machines; nothing otherwise.
-    pub root: String,
-}
+pub use settings::{Host, Settings, SettingsError};
 
-/// A machine that exists.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Host {
-    /// What people call it.
-    pub name: String,
-    /// Where it is entered: a name or an IP address.
-    pub address: String,
-    /// At which port.
-    pub port: u16,
-    /// As whom.
-    pub user: String,
-    /// What it is.
-    pub machine_type: String,
-    /// Virtual CPUs, as offered.
-    pub cpus: u32,
-    /// GPUs, as offered.
-    pub gpus: u32,
-    /// Where it is; empty in a place without zones.
-    pub zone: String,
-    /// What it is said to cost, in US dollars.
-    pub price_per_hour: Option<f64>,
-    /// Labels of its node, beside those of the pool.
-    pub labels: BTreeMap<String, String>,
-}
-
-/// What is wrong with the settings.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// Of the agent.
-    #[error(transparent)]
-    Boot(#[from] BootError),
-    /// A file that is not there.
-    #[error("cannot use {path}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A path that ssh cannot be told.
-    #[error("{0}: a path with quotes or line ends cannot be given to ssh")]
-    Path(PathBuf),
-    /// Too many hosts, or none.
-    #[error("{0} hosts are named; there must be between 1 and {max}", max = HOSTS_MAX)]
-    Count(usize),
-    /// A host that cannot be one.
-    #[error("host {name}: {why}")]
-    Host {
-        /// Which.
-        name: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-/// How many hosts there may be: each is asked every two minutes, and forty at a time take a second or two.
-const HOSTS_MAX: usize = 2000;
 /// How many hosts are asked at once: each is a process here.
 const CALLS_MAX: usize = 40;
 /// How long a question to a host may take, the connection included.
 const ASK_MAX: Duration = Duration::from_secs(20);
 /// How long all questions of a listing may wait for their turn. Hundreds of dead hosts take ten seconds each.
 const TURN_MAX: Duration = Duration::from_secs(90);
-/// How long an agent may take to be sent: 30 MB over a slow line.
-const STAGE_MAX: Duration = Duration::from_secs(300);
-/// How long a claim may take, without setup commands, which have five minutes each.
-const CLAIM_MAX: Duration = Duration::from_secs(120);
-/// How long a setup command may take; see `boot`.
-const SETUP_MAX: Duration = Duration::from_secs(310);
 /// How long a release may take: a unit has twenty seconds to stop.
 const RELEASE_MAX: Duration = Duration::from_secs(90);
 /// How many hosts one create tries before it says that there are none: each may take minutes.
@@ -169,44 +88,13 @@ struct Desk {
     agent: Option<(FileMark, Sha256)>,
 }
 
-/// What changes when a file does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileMark {
-    inode: u64,
-    len: u64,
-    modified_ns: (i64, i64),
-}
-
-/// What one host answered.
-struct Answer<'a> {
-    host: &'a Host,
-    survey: Result<Survey, Silence>,
-    /// What was known of it before.
-    before: Remembered,
-}
-
 impl Hosts {
     /// Checks the settings. No host is asked yet.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, SettingsError> {
-        settings.boot.check()?;
-        check_hosts(&settings.hosts)?;
-        let file = |path: &Path| {
-            let told = path.display().to_string();
-            if told.contains(['"', '\n', '\r']) {
-                return Err(SettingsError::Path(path.to_owned()));
-            }
-            let found = std::fs::File::open(path).map(|_| ());
-            found.map_err(|source| SettingsError::File { path: path.to_owned(), source })
-        };
-        file(&settings.key_file)?;
-        file(&settings.known_hosts)?;
-        settings.ssh_config.as_deref().map_or(Ok(()), file)?;
-        if let AgentSource::File(path) = &settings.boot.agent {
-            file(path)?;
-        }
+        settings.check()?;
         let memory = Memory::open(&settings.state).map_err(|source| {
             let path = settings.state.clone();
             SettingsError::File { path, source }
@@ -261,74 +149,6 @@ impl Hosts {
         Ok(fitting)
     }
 
-    /// Asks hosts what they are, all at once.
-    async fn ask<'a>(&'a self, hosts: Vec<&'a Host>) -> Result<Vec<Answer<'a>>, Trouble> {
-        let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
-        let memory = self.memory.clone();
-        let before = aside(move || names.iter().map(|name| memory.of(name)).collect()).await;
-        let before: Vec<Remembered> = before.map_err(unreadable)?;
-        let script = script::survey(&self.layout);
-        let surveys = join_all(hosts.iter().map(|host| self.survey(host, &script))).await;
-        let answers = hosts.into_iter().zip(surveys).zip(before);
-        let answers =
-            answers.map(|((host, survey), before)| self.settle(Answer { host, survey, before }));
-        let answers: Vec<Answer<'a>> = join_all(answers).await;
-        let said: Vec<(String, Tenancy)> = answers
-            .iter()
-            .filter_map(|Answer { host, survey, .. }| {
-                Some((host.name.clone(), survey.as_ref().ok()?.tenancy.clone()))
-            })
-            .collect();
-        let memory = self.memory.clone();
-        let kept =
-            aside(move || said.iter().try_for_each(|(host, tenancy)| memory.said(host, tenancy)));
-        kept.await.map_err(unreadable)?;
-        Ok(answers)
-    }
-
-    /// Finds out what became of an attempt that did not come back, by calling it off: after that the host says
-    /// for certain whether it is claimed.
-    async fn settle<'a>(&self, answer: Answer<'a>) -> Answer<'a> {
-        let Answer { host, survey: Ok(survey), before } = &answer else { return answer };
-        let Some(asked) = &before.asked else { return answer };
-        let answered = survey.claim_of(asked.token).is_some();
-        // Somebody here waits for it.
-        if answered || self.desk().reserved.contains(&host.name) {
-            return answer;
-        }
-        let off = script::call_off(asked, &self.layout);
-        let called = self.caller.script(&door(host), As::Root, &off, ASK_MAX).await;
-        let survey = match called {
-            Ok(said) if said.code == 0 => self.survey(host, &script::survey(&self.layout)).await,
-            Ok(said) => Err(Silence::Broken(refused(host, &said).to_string())),
-            Err(silence) => Err(silence),
-        };
-        let mut answer = Answer { host, survey, before: before.clone() };
-        if let Ok(survey) = &answer.survey
-            && self.answered(host, Some(survey.tenancy.clone())).await.is_ok()
-        {
-            answer.before.asked = None;
-        }
-        answer
-    }
-
-    async fn survey(&self, host: &Host, script: &str) -> Result<Survey, Silence> {
-        let turn = tokio::time::timeout(TURN_MAX, self.calls.acquire()).await;
-        let Ok(Ok(_turn)) = turn else {
-            return Err(Silence::Away("too many hosts do not answer to wait for this one".into()));
-        };
-        let said = self.caller.script(&door(host), As::Guest, script, ASK_MAX).await;
-        let survey = said.and_then(|said| {
-            let Said { code, stderr, stdout } = said;
-            Survey::parse(&stdout).ok_or_else(|| {
-                let why = format!("its answer is not whole ({code}): {}", last_line(&stderr));
-                Silence::Broken(why)
-            })
-        });
-        self.desk().answered.insert(host.name.clone(), survey.is_ok());
-        survey
-    }
-
     /// The trouble with one host, of a call that changed nothing.
     fn silent(&self, host: &Host, silence: &Silence) -> Trouble {
         silence.of_reading(&host.name, &self.settings.known_hosts)
@@ -338,12 +158,13 @@ impl Hosts {
     /// in is no reason to give up on all.
     fn broken(&self, host: &Host, silence: &Silence) -> Trouble {
         let trouble = silence.of_change(&host.name, &self.settings.known_hosts);
-        match trouble {
-            Trouble::Credentials(message) if self.others_answer(host) => {
-                Trouble::Denied { permission: format!("ssh to {}", host.name), message }
-            }
-            other => other,
+        if let Trouble::Credentials(message) = &trouble
+            && self.others_answer(host)
+        {
+            let permission = format!("ssh to {}", host.name);
+            return Trouble::Denied { permission, message: message.clone() };
         }
+        trouble
     }
 
     fn others_answer(&self, host: &Host) -> bool {
@@ -362,201 +183,24 @@ impl Hosts {
         machine
     }
 
-    /// The machine of a token among answers; `None` if it is certain that there is none.
-    fn among(&self, answers: &[Answer<'_>], token: Uuid) -> Result<Option<Machine>, Trouble> {
-        let mut doubt = None;
-        for Answer { host, survey, before } in answers {
-            let asked = before.asked.as_ref().is_some_and(|claim| claim.token == token);
-            match survey {
-                Ok(survey) => {
-                    let shown = survey.machines();
-                    let found = shown.into_iter().find(|(claim, _)| claim.token == token);
-                    if let Some((claim, state)) = found {
-                        return Ok(Some(self.show(host, claim, state)));
-                    }
-                    if asked {
-                        let name = &host.name;
-                        let why = format!("{name} was asked a moment ago and has not answered yet");
-                        doubt = Some(Trouble::Unreachable(why));
-                    }
-                }
-                Err(silence) => {
-                    let elsewhere = match &before.said {
-                        Some(Tenancy::Claimed(claim)) => claim.token != token,
-                        Some(Tenancy::Free | Tenancy::Foreign | Tenancy::Unreadable) => true,
-                        None => false,
-                    };
-                    if asked || !elsewhere {
-                        doubt = Some(self.silent(host, silence));
-                    }
-                }
-            }
-        }
-        let nobody = answers.iter().all(|answer| answer.survey.is_err());
-        if nobody && let Some(Answer { host, survey: Err(silence), .. }) = answers.first() {
-            doubt.get_or_insert_with(|| self.silent(host, silence));
-        }
-        doubt.map_or(Ok(None), Err)
-    }
-
-    /// Why no host can be had: what all of them have in common, or what each says.
-    fn none_free(&self, order: &Order, answers: &[Answer<'_>], tried: &[Trouble]) -> Trouble {
-        let silences: Vec<Trouble> = answers
-            .iter()
-            .filter_map(|Answer { host, survey, .. }| {
-                Some(self.silent(host, survey.as_ref().err()?))
-            })
-            .chain(tried.iter().cloned())
-            .collect();
-        let alike = |trouble: &&Trouble| {
-            let first = silences.first().map(std::mem::discriminant);
-            Some(std::mem::discriminant(*trouble)) == first
-        };
-        if let Some(trouble) = silences.first()
-            && answers.len() <= silences.len()
-            && silences.iter().all(|trouble| alike(&trouble))
-        {
-            return trouble.clone();
-        }
-        let count = |test: fn(&Tenancy) -> bool| {
-            let said = answers.iter().filter_map(|answer| answer.survey.as_ref().ok());
-            said.filter(|survey| test(&survey.tenancy)).count()
-        };
-        let claimed = count(|tenancy| matches!(tenancy, Tenancy::Claimed(_)));
-        let foreign = count(|tenancy| matches!(tenancy, Tenancy::Foreign | Tenancy::Unreadable));
-        let mut message = format!(
-            "none of the {} hosts of type {} is free: {claimed} are claimed, {foreign} have an agent \
-             that is not ours to touch, {} cannot be used",
-            answers.len(),
-            order.machine_type,
-            silences.len(),
-        );
-        for trouble in silences.iter().take(3) {
-            message.push_str("; ");
-            message.push_str(&trouble.to_string());
-        }
-        Trouble::Capacity { code: "NoFreeHost".to_owned(), message }
-    }
-
-    /// Sees to it that a host has the agent's file, whole.
-    async fn stage(&self, host: &Host) -> Result<Option<Sha256>, Trouble> {
-        let AgentSource::File(path) = &self.settings.boot.agent else { return Ok(None) };
-        let sha256 = self.checksum(path).await?;
-        let door = door(host);
-        let looked = script::has_agent(&self.layout, &sha256);
-        let said = self.caller.script(&door, As::Guest, &looked, ASK_MAX).await;
-        let said = said.map_err(|silence| self.silent(host, &silence))?;
-        if said.stdout.lines().any(|line| line == "there") {
-            return Ok(Some(sha256));
-        }
-        let take = script::stage(&self.layout, &sha256);
-        let said = self.caller.feed(&door, As::Root, &take, path, STAGE_MAX).await;
-        let said = said.map_err(|silence| self.silent(host, &silence))?;
-        match said.code {
-            0 => Ok(Some(sha256)),
-            code::CHECKSUM => {
-                let name = &host.name;
-                Err(Trouble::Unreachable(format!("{name}: the agent did not arrive whole")))
-            }
-            _ => Err(refused(host, &said)),
-        }
-    }
-
-    /// The checksum of the agent's file, as it is now.
-    async fn checksum(&self, path: &Path) -> Result<Sha256, Trouble> {
-        let known = self.desk().agent.clone();
-        let file = path.to_owned();
-        let found = aside(move || {
-            let facts = std::fs::metadata(&file)?;
-            let modified_ns = (facts.mtime(), facts.mtime_nsec());
-            let mark = FileMark { inode: facts.ino(), len: facts.len(), modified_ns };
-            match known {
-                Some((before, sha256)) if before == mark => Ok((mark, sha256)),
-                Some(_) | None => Ok((mark, Sha256::of_file(&file)?)),
-            }
-        });
-        let found = found.await.map_err(|cause| Trouble::Invalid {
-            field: "agent".to_owned(),
-            message: format!("the agent {} cannot be read: {cause}", path.display()),
-        })?;
-        let sha256 = found.1.clone();
-        self.desk().agent = Some(found);
-        Ok(sha256)
-    }
-
-    /// Claims one host and has its agent started.
-    async fn claim(&self, host: &Host, purchase: &Purchase) -> Result<Machine, Tried> {
-        let staged = self.stage(host).await.map_err(Tried::Elsewhere)?;
-        let claim = Claim::new(purchase, &self.settings.boot.server, self.clock.now());
-        let mut told = purchase.clone();
-        told.order.zone = host.zone.clone();
-        // What the pool says of its nodes wins over what the host says of itself.
-        let own = host.labels.iter().filter(|(key, _)| !purchase.labels.contains_key(*key));
-        told.labels.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-        let Settings { boot, .. } = &self.settings;
-        let script = script::claim(boot, staged.as_ref(), &told, &claim, &self.layout);
-        let setup = u32::try_from(boot.setup_commands.len()).unwrap_or(u32::MAX);
-        let time_max = CLAIM_MAX.saturating_add(SETUP_MAX.saturating_mul(setup));
-        let (memory, name, asked) = (self.memory.clone(), host.name.clone(), claim.clone());
-        let noted = aside(move || memory.asks(&name, &asked)).await;
-        noted.map_err(|cause| Tried::Over(unreadable(cause)))?;
-        let said = self.caller.script(&door(host), As::Root, &script, time_max).await;
-        let said = match said {
-            Ok(said) => said,
-            Err(silence @ Silence::Broken(_)) => {
-                return Err(Tried::Over(self.broken(host, &silence)));
-            }
-            Err(silence) => {
-                self.answered(host, None).await.map_err(Tried::Over)?;
-                return Err(Tried::Elsewhere(self.silent(host, &silence)));
-            }
-        };
-        let name = &host.name;
-        let why = last_line(&said.stderr);
-        let (tenancy, tried) = match said.code {
-            0 => (Some(Tenancy::Claimed(claim.clone())), None),
-            code::TAKEN => {
-                let message = format!("{name} was taken a moment ago");
-                let code = "HostTaken".to_owned();
-                (None, Some(Tried::Elsewhere(Trouble::Capacity { code, message })))
-            }
-            code::RELEASED => (None, Some(Tried::Over(returned(purchase)))),
-            code::OFF => {
-                let message = format!("{name}: the claim was called off by somebody else");
-                (None, Some(Tried::Over(Trouble::Throttled { retry_after_s: None, message })))
-            }
-            code::BUSY => {
-                let message = format!("{name}: somebody else works on it");
-                (None, Some(Tried::Elsewhere(Trouble::Throttled { retry_after_s: None, message })))
-            }
-            code::UNDONE => {
-                let message = format!(
-                    "{name}: the agent could not be installed, and nothing is left of it there: {why}"
-                );
-                let code = "BootstrapFailed".to_owned();
-                (Some(Tenancy::Free), Some(Tried::Elsewhere(Trouble::Capacity { code, message })))
-            }
-            // Its files or its process are left, and so is the claim: it can be found and returned.
-            code::LEFT => {
-                let message = format!("{name}: the agent could not be installed, and stays: {why}");
-                return Err(Tried::Over(Trouble::Unsure(message)));
-            }
-            // Ended by a signal: nobody knows where.
-            signal if 128 <= signal => {
-                let message = format!("{name}: the claim was ended by signal {}", signal - 128);
-                return Err(Tried::Over(Trouble::Unsure(message)));
-            }
-            _ => (None, Some(Tried::Elsewhere(refused(host, &said)))),
-        };
-        self.answered(host, tenancy).await.map_err(Tried::Over)?;
-        tried.map_or(Ok(self.show(host, &claim, MachineState::Starting)), Err)
-    }
-
     async fn answered(&self, host: &Host, tenancy: Option<Tenancy>) -> Result<(), Trouble> {
         let (memory, name) = (self.memory.clone(), host.name.clone());
         let noted = aside(move || memory.answered(&name, tenancy)).await;
         // What was done was done: only the memory of it is old.
         noted.map_err(|cause| Trouble::Unsure(unreadable(cause).to_string()))
+    }
+
+    /// The hosts that nobody has and nobody is about to have; those that failed lately come last.
+    fn free<'a>(&self, answers: &[Answer<'a>]) -> Vec<&'a Host> {
+        let is_free = |answer: &&Answer<'a>| {
+            let said = answer.survey.as_ref().is_ok_and(|survey| survey.tenancy == Tenancy::Free);
+            said && answer.before.asked.is_none()
+        };
+        let mut free: Vec<&Host> =
+            answers.iter().filter(is_free).map(|answer| answer.host).collect();
+        let desk = self.desk();
+        free.sort_by_key(|host| desk.failed.get(&host.name).copied());
+        free
     }
 
     /// The host of a machine, and its instance.
@@ -572,14 +216,6 @@ impl Hosts {
         let fresh = self.desk().tokens.insert(token);
         fresh.then(|| Turn { hosts: self, token, reserved: None })
     }
-}
-
-/// How an attempt at one host ended without a machine.
-enum Tried {
-    /// Nothing was done: another host may do.
-    Elsewhere(Trouble),
-    /// No other host may be tried.
-    Over(Trouble),
 }
 
 /// A create under way, until it is dropped.
@@ -630,8 +266,7 @@ impl Provider for Hosts {
         if region != self.settings.region {
             return Ok(Vec::new());
         }
-        let names: Vec<String> =
-            self.settings.hosts.iter().map(|host| host.name.clone()).collect();
+        let names: Vec<String> = self.settings.hosts.iter().map(|host| host.name.clone()).collect();
         let memory = self.memory.clone();
         let known: io::Result<Vec<Remembered>> =
             aside(move || names.iter().map(|name| memory.of(name)).collect()).await;
@@ -668,10 +303,7 @@ impl Provider for Hosts {
 
     async fn room(&self, order: &Order, count: u32) -> Result<(), Trouble> {
         let answers = self.ask(self.fitting(order)?).await?;
-        let is_free = |answer: &&Answer<'_>| {
-            answer.survey.as_ref().is_ok_and(|survey| survey.tenancy == Tenancy::Free)
-        };
-        let free = answers.iter().filter(is_free).count();
+        let free = self.free(&answers).len();
         if usize::try_from(count).is_ok_and(|count| count <= free) {
             return Ok(());
         }
@@ -690,41 +322,25 @@ impl Provider for Hosts {
         };
         let fitting = self.fitting(&purchase.order)?;
         let answers = self.ask(fitting).await?;
-        let asked_of = |answer: &&Answer<'_>| {
-            answer.before.asked.as_ref().is_some_and(|claim| claim.token == purchase.token)
-        };
         let shown = answers.iter().filter_map(|answer| answer.survey.as_ref().ok());
         if shown.clone().any(|survey| survey.has_released(purchase.token)) {
             return Err(returned(purchase));
         }
-        let held = answers.iter().find(|answer| {
-            answer.survey.as_ref().is_ok_and(|survey| survey.claim_of(purchase.token).is_some())
-        });
-        if held.is_some() {
+        if shown.clone().any(|survey| survey.claim_of(purchase.token).is_some()) {
             let found = self.among(&answers, purchase.token)?;
             return found.ok_or_else(|| Trouble::Unsure("it was there a moment ago".to_owned()));
         }
         // What a host was sent may still be on its way: while that is not called off, nobody else is asked.
-        if let Some(Answer { host, survey, .. }) = answers.iter().find(asked_of) {
+        let asked = |answer: &&Answer<'_>| {
+            answer.before.asked.as_ref().is_some_and(|claim| claim.token == purchase.token)
+        };
+        if let Some(Answer { host, survey, .. }) = answers.iter().find(asked) {
             let why = survey.as_ref().err().map(|silence| self.silent(host, silence).to_string());
             let why = why.unwrap_or_else(|| format!("{} has not answered yet", host.name));
             return Err(Trouble::Unsure(why));
         }
-        let now = self.clock.now();
-        let mut free: Vec<&Host> = answers
-            .iter()
-            .filter(|answer| {
-                answer.before.asked.is_none()
-                    && answer.survey.as_ref().is_ok_and(|survey| survey.tenancy == Tenancy::Free)
-            })
-            .map(|answer| answer.host)
-            .collect();
-        {
-            let desk = self.desk();
-            free.sort_by_key(|host| desk.failed.get(&host.name).copied());
-        }
         let mut tried = Vec::new();
-        for host in free {
+        for host in self.free(&answers) {
             if TRIES_MAX <= tried.len() {
                 break;
             }
@@ -739,7 +355,7 @@ impl Provider for Hosts {
                 }
                 Err(Tried::Over(trouble)) => return Err(trouble),
                 Err(Tried::Elsewhere(trouble)) => {
-                    self.desk().failed.insert(host.name.clone(), now);
+                    self.desk().failed.insert(host.name.clone(), self.clock.now());
                     warn!(host = host.name, %trouble, "a host could not be claimed");
                     tried.push(trouble);
                 }
@@ -864,10 +480,10 @@ fn never_reached(host: &Host, why: Trouble) -> Trouble {
          reachable, or take it out of the configuration ({why})",
         host.name
     );
-    match why {
-        Trouble::Invalid { field, .. } => Trouble::Invalid { field, message: way_out },
-        _ => Trouble::Unreachable(way_out),
+    if let Trouble::Invalid { field, .. } = why {
+        return Trouble::Invalid { field, message: way_out };
     }
+    Trouble::Unreachable(way_out)
 }
 
 /// What a host says that does not do what it was told; nothing was done.
@@ -897,45 +513,6 @@ fn is_internal(ip: IpAddr) -> bool {
     }
 }
 
-fn check_hosts(hosts: &[Host]) -> Result<(), SettingsError> {
-    if hosts.is_empty() || HOSTS_MAX < hosts.len() {
-        return Err(SettingsError::Count(hosts.len()));
-    }
-    let mut names = HashSet::new();
-    for host in hosts {
-        let bad = |why: &str| {
-            Err(SettingsError::Host { name: host.name.clone(), why: why.to_owned() })
-        };
-        if host.name.is_empty() || host.name.chars().any(char::is_control) {
-            return bad("its name is empty or cannot be written");
-        }
-        if !names.insert(host.name.as_str()) {
-            return bad("it is named twice");
-        }
-        // What begins with a hyphen would be an option of ssh.
-        let word = |text: &str, more: &str| {
-            let fits = |char: char| char.is_ascii_alphanumeric() || more.contains(char);
-            !text.is_empty() && !text.starts_with('-') && text.chars().all(fits)
-        };
-        if !word(&host.address, ".-_:%") {
-            return bad("its address must be a name or an IP address");
-        }
-        if !word(&host.user, ".-_") {
-            return bad("its user must be a name");
-        }
-        if host.port == 0 {
-            return bad("its port must not be 0");
-        }
-        if host.machine_type.is_empty() {
-            return bad("it has no machine type");
-        }
-        if host.price_per_hour.is_some_and(|price| !price.is_finite() || price < 0.0) {
-            return bad("its price must be a number of dollars");
-        }
-    }
-    Ok(())
-}
-
 /// A directory for kept connections, of which nobody else can make one before us. A socket's path is short:
 /// where it would not fit, or cannot be made, connections are not kept.
 fn sockets() -> Option<PathBuf> {
@@ -957,13 +534,6 @@ impl Drop for Hosts {
             _ = std::fs::remove_dir_all(path);
         }
     }
-}
-
-/// Files are read and written where waiting for a disk is nobody's loss.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
 }
 
 fn unreadable(cause: io::Error) -> Trouble {

@@ -1,11 +1,36 @@
-//! What a cloud says about a cluster and its parts: the reasons and sentences of the documents.
+//! What providers say alike: the reasons and sentences of the documents.
 
 use argosy_control::provider::{Cause, Done, Refusal};
 use argosy_core::machine::Trouble;
+use argosy_core::nearest::nearest;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn done(reason: &str, message: impl Into<String>, data: Value) -> Done {
     Done { reason: reason.to_owned(), message: message.into(), data: map(data), unhealthy: None }
+}
+
+/// Done, because there is nothing to do.
+pub(crate) fn nothing_to_make(message: &str) -> Done {
+    done("NothingToMake", message, json!({}))
+}
+
+/// A word of the spec that nobody knows, with the nearest that somebody does.
+pub(crate) fn unknown<'a>(
+    field: &str,
+    noun: &str,
+    word: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Trouble {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    known.dedup();
+    let hint = match nearest(word, known.iter().copied()) {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None if known.is_empty() => "; there are none here".to_owned(),
+        None => format!("; there are: {}", known.join(", ")),
+    };
+    let message = format!("there is no {noun} '{word}'{hint}");
+    Trouble::Invalid { field: field.to_owned(), message }
 }
 
 /// All checks of a cluster or a pool, in the order in which they were made.

@@ -342,10 +342,10 @@ fn private() -> OpenOptions {
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let text = match fs::read(path) {
         Ok(text) => text,
-        Err(cause) => match cause.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(None),
-            _ => return Err(cause),
-        },
+        Err(cause) => {
+            let none = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+            return if none.contains(&cause.kind()) { Ok(None) } else { Err(cause) };
+        }
     };
     let value = serde_json::from_slice(&text);
     value.map(Some).map_err(|cause| io::Error::other(format!("{}: {cause}", path.display())))

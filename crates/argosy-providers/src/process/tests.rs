@@ -314,7 +314,7 @@ async fn a3_killed_between_any_two_steps_there_is_one_process_for_each_token() {
             let made = second.create(&purchase).await.unwrap();
             assert_eq!(made.state, MachineState::Running, "{step:?}");
         }
-        assert_eq!(yard.alive(), [name.clone()], "{step:?}");
+        assert_eq!(yard.alive(), [name.as_str()], "{step:?}");
         assert_eq!(second.list().await.unwrap().len(), 1, "{step:?}");
 
         second.terminate(&doomed(&MachineId::new(name.as_str()))).await.unwrap();

@@ -120,8 +120,7 @@ impl Caller {
         input: Input<'_>,
         time_max: Duration,
     ) -> Result<Said, Silence> {
-        let sudo: &[&str] =
-            if self.sudo && who == As::Root { &["sudo", "-n", "--"] } else { &[] };
+        let sudo: &[&str] = if self.sudo && who == As::Root { &["sudo", "-n", "--"] } else { &[] };
         let remote = shell::line(sudo.iter().chain(words).copied());
         let mut command = self.command(door);
         command.arg(remote).kill_on_drop(true);
@@ -305,7 +304,9 @@ impl Silence {
     pub(super) fn of_reading(&self, host: &str, known_hosts: &Path) -> Trouble {
         match self {
             Silence::Broken(why) => Trouble::Unreachable(format!("{host}: {why}")),
-            other => other.of_change(host, known_hosts),
+            Silence::Stranger(_) | Silence::Shut(_) | Silence::Away(_) | Silence::Mute(_) => {
+                self.of_change(host, known_hosts)
+            }
         }
     }
 

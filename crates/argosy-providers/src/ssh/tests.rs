@@ -1,6 +1,7 @@
 mod rig;
 
 use super::*;
+use crate::boot::AgentSource;
 use crate::conformance::{Lie, Rig, conforms};
 use crate::process::tests::{doomed, real_agent};
 use argosy_core::id::ResourceId;
@@ -51,7 +52,8 @@ impl SshRig {
         for (number, station) in (1..).zip(&self.park.stations) {
             let path = station.file("var/lib/argosy/claim.json");
             if on {
-                let mut other = Claim::new(&purchase(9000 + number), "http://b", Timestamp::UNIX_EPOCH);
+                let mut other =
+                    Claim::new(&purchase(9000 + number), "http://b", Timestamp::UNIX_EPOCH);
                 other.tags.installation = Some(Uuid::from_u128(99));
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, serde_json::to_string(&other).unwrap()).unwrap();
@@ -75,7 +77,8 @@ impl SshRig {
         for station in &self.park.stations {
             let path = station.dir.join("bin/mkdir");
             if on {
-                let text = "#!/bin/sh\necho 'mkdir: cannot create: Permission denied' >&2\nexit 1\n";
+                let text =
+                    "#!/bin/sh\necho 'mkdir: cannot create: Permission denied' >&2\nexit 1\n";
                 program(&path, text);
             } else {
                 _ = std::fs::remove_file(path);
@@ -136,7 +139,7 @@ impl Rig for SshRig {
 
 #[tokio::test]
 async fn the_provider_conforms() {
-    let park = Park::new(3);
+    let park = Park::new(2);
     let provider = Arc::new(park.open());
     conforms(&SshRig { park, provider }).await;
 }
@@ -158,8 +161,17 @@ async fn a_claimed_host_has_what_it_was_told_and_a_returned_one_nothing() {
     assert_eq!(token, "a-token-of-agents\n");
     assert_eq!(park.running(), [made.id.to_string()]);
     let shown = hosts.list().await.unwrap();
-    assert_eq!((shown[0].state, shown[0].internal_ip.as_str()), (MachineState::Running, "127.0.0.1"));
+    assert_eq!(
+        (shown[0].state, shown[0].internal_ip.as_str()),
+        (MachineState::Running, "127.0.0.1")
+    );
     assert!(hosts.console(&made.id).await.unwrap().contains("began as workers-"));
+
+    if hosts.abilities().reboot {
+        hosts.reboot(&made.id).await.unwrap();
+        assert!(station.dir.join("host/boots").exists());
+        assert_eq!(park.running(), [made.id.to_string()]);
+    }
 
     hosts.terminate(&doomed(&made.id)).await.unwrap();
     assert_eq!(park.running(), [""; 0]);
@@ -188,7 +200,10 @@ async fn g14_two_control_planes_never_share_a_host() {
     let refused = one.create(&purchase(3)).await.unwrap_err();
     let Trouble::Capacity { code, message } = &refused else { panic!("{refused:?}") };
     assert_eq!(code, "NoFreeHost");
-    assert!(message.contains("none of the 2 hosts of type h100 is free: 2 are claimed"), "{message}");
+    assert!(
+        message.contains("none of the 2 hosts of type h100 is free: 2 are claimed"),
+        "{message}"
+    );
     let tags: Vec<_> = one.list().await.unwrap().iter().map(|m| m.tags.installation).collect();
     assert!(tags.contains(&Some(Uuid::from_u128(99))) && tags.contains(&Some(Uuid::from_u128(7))));
     // A machine of another day on the same host is not touched by its old name.
@@ -239,7 +254,7 @@ async fn a_host_that_cannot_take_the_agent_cleans_up_and_another_is_tried_first_
     let park = Park::new(2);
     let mut settings = park.settings();
     settings.boot.setup_commands =
-        vec!["test -e ../../h1 || true; case $PWD in */h0/*) echo no driver >&2; exit 9;; esac".into()];
+        vec!["case $PWD in */h0/*) echo no driver >&2; exit 9;; esac".to_owned()];
     let hosts = Hosts::new(settings, Clock::System).unwrap();
     let made = hosts.create(&purchase(1)).await.unwrap();
     assert!(made.id.as_str().starts_with("gpu-1/"), "{}", made.id);
@@ -298,6 +313,36 @@ async fn a3_a_create_that_is_dropped_or_cut_off_makes_one_machine_at_most() {
         let made = second.create(&purchase(1)).await.unwrap();
         assert_eq!(park.running(), [made.id.to_string()], "{lie}");
     }
+}
+
+#[tokio::test]
+async fn a3_a_host_goes_on_by_itself_when_nobody_listens_any_more() {
+    let park = Park::new(2);
+    let mut settings = park.settings();
+    // The installation waits until it is let go on.
+    let wait = "while [ ! -e go ]; do sleep 0.02; done";
+    settings.boot.setup_commands = vec![wait.to_owned()];
+    let hosts = Hosts::new(settings.clone(), Clock::System).unwrap();
+    let (wanted, claim) = (purchase(1), park.stations[0].file("var/lib/argosy/claim.json"));
+    let claimed = async {
+        while !claim.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        made = hosts.create(&wanted) => panic!("{made:?}"),
+        () = claimed => {}
+    }
+    drop(hosts);
+    let hosts = Hosts::new(settings, Clock::System).unwrap();
+    let found = hosts.find(&purchase(1)).await.unwrap().unwrap();
+    assert_eq!(found.state, MachineState::Starting);
+    assert_eq!(hosts.create(&purchase(1)).await.unwrap().id, found.id);
+    std::fs::write(park.stations[0].dir.join("host/go"), "").unwrap();
+    while hosts.find(&purchase(1)).await.unwrap().unwrap().state != MachineState::Running {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(park.running(), [found.id.to_string()]);
 }
 
 #[tokio::test]

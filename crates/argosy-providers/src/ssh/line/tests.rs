@@ -16,7 +16,10 @@ fn what_ssh_writes_is_understood() {
         Silence::Stranger,
     );
     check("root@10.0.0.1: Permission denied (publickey,password).\r\n", Silence::Shut);
-    check("Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures", Silence::Shut);
+    check(
+        "Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures",
+        Silence::Shut,
+    );
     check("ssh: connect to host 10.0.0.1 port 22: Connection refused\r\n", Silence::Away);
     check("ssh: connect to host 10.0.0.1 port 22: Connection timed out\r\n", Silence::Away);
     check("ssh: Could not resolve hostname gpu-1: Name or service not known", Silence::Away);

@@ -34,8 +34,14 @@ fn a_survey_says_whose_a_host_is_and_what_its_agent_does() {
     check("active inactive\n", "free");
     check(&format!("claim {}\nactive active\n", json(1)), "workers-1 workers-1:Running");
     check(&format!("claim {}\nactive failed\n", json(1)), "workers-1 workers-1:Stopped");
-    check(&format!("claim {}\ninstalling\nactive unknown\n", json(1)), "workers-1 workers-1:Starting");
-    check(&format!("claim {}\nunit\nactive deactivating\n", json(1)), "workers-1 workers-1:Stopping");
+    check(
+        &format!("claim {}\ninstalling\nactive unknown\n", json(1)),
+        "workers-1 workers-1:Starting",
+    );
+    check(
+        &format!("claim {}\nunit\nactive deactivating\n", json(1)),
+        "workers-1 workers-1:Stopping",
+    );
     check("claim \nactive active\n", "unreadable");
     check("claim {\"version\":9}\n", "unreadable");
     check("unit\nactive active\n", "foreign");
@@ -46,7 +52,13 @@ fn a_survey_says_whose_a_host_is_and_what_its_agent_does() {
 
 #[test]
 fn a_survey_that_breaks_off_is_none() {
-    for text in ["", "argosy-survey 1\n", "argosy-survey 1\nclaim {", "sh: not found\nend\n", "motd\nargosy-survey 1\nend\n"] {
+    for text in [
+        "",
+        "argosy-survey 1\n",
+        "argosy-survey 1\nclaim {",
+        "sh: not found\nend\n",
+        "motd\nargosy-survey 1\nend\n",
+    ] {
         assert_eq!(Survey::parse(text), None, "{text}");
     }
 }

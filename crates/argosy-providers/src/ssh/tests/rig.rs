@@ -4,9 +4,11 @@
 //! are small programs that really start and stop the agent: systemd does not run in a sandbox.
 
 use super::*;
+use crate::boot::Boot;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// One host and its sshd.
@@ -192,7 +194,7 @@ impl Station {
              AuthorizedKeysFile {dir}/authorized_keys\nForceCommand {dir}/shell\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-             MaxStartups 100\nMaxSessions 100\n",
+             MaxStartups 100\nMaxSessions 100\nSetEnv HOME={dir}/host\n",
             port = self.port
         );
         std::fs::write(self.dir.join("sshd_config"), config).unwrap();
