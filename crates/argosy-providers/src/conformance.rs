@@ -740,6 +740,8 @@ impl<R: Rig> Bench<'_, R> {
             why: String::new(),
             replaces: None,
             tried: Vec::new(),
+            notice: None,
+            sight: Default::default(),
             state: State::Terminating(terminating),
         }
     }

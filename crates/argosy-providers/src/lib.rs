@@ -2,6 +2,7 @@
 //!
 //! Each module fills a port that `argosy-control` defines; only the binary picks among them.
 
+pub mod aws;
 pub mod simulated;
 
 pub mod boot;

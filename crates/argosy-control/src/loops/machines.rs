@@ -45,7 +45,7 @@ use uuid::Uuid;
 const NAME: &str = "machines";
 
 /// Who acts, as people see it.
-const SELF: &str = "argosy";
+const SELF: &str = argosy_core::pool::BY;
 
 /// How often it looks at most: a burst of registrations is one look.
 const LOOKS_APART: Duration = Duration::from_millis(20);

@@ -176,6 +176,8 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         why: String::new(),
         replaces: None,
         tried: Vec::new(),
+        notice: None,
+        sight: Default::default(),
         state: State::Terminating(leaving),
     };
     let guards = Guards {

@@ -96,6 +96,8 @@ fn doomed(machine: &Machine) -> Doomed {
         why: String::new(),
         replaces: None,
         tried: Vec::new(),
+        notice: None,
+        sight: Default::default(),
         state: State::Terminating(leaving),
     };
     let guards = Guards {
