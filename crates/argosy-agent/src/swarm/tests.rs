@@ -63,7 +63,7 @@ impl Line for Fake {
                 plane.acks.push(format!("{node} {} {state:?} {}", ack.command_id, ack.message));
                 plane.results.push(ack.result_json.clone());
                 let (command_id, state) = (ack.command_id, ack.state);
-                Some(Told::from(AckCommandResponse { command_id, state, ..Default::default() }))
+                Some(Told::from(AckCommandResponse { command_id, state }))
             }
             Said::Hello(_) | Said::Heartbeats(_) => None,
         };
