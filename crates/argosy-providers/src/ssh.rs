@@ -330,9 +330,15 @@ impl Provider for Hosts {
             let found = self.among(&answers, purchase.token)?;
             return found.ok_or_else(|| Trouble::Unsure("it was there a moment ago".to_owned()));
         }
-        // What a host was sent may still be on its way: while that is not called off, nobody else is asked.
+        // What a host was sent may still be on its way, and what it had it may have: nobody else is asked then.
         let asked = |answer: &&Answer<'_>| {
-            answer.before.asked.as_ref().is_some_and(|claim| claim.token == purchase.token)
+            let said = &answer.before.said;
+            let had =
+                matches!(said, Some(Tenancy::Claimed(claim)) if claim.token == purchase.token);
+            let free =
+                answer.survey.as_ref().is_ok_and(|survey| survey.tenancy != Tenancy::Unreadable);
+            let asked = answer.before.asked.as_ref();
+            asked.is_some_and(|claim| claim.token == purchase.token) || had && !free
         };
         if let Some(Answer { host, survey, .. }) = answers.iter().find(asked) {
             let why = survey.as_ref().err().map(|silence| self.silent(host, silence).to_string());
@@ -375,6 +381,14 @@ impl Provider for Hosts {
         let mut machines = Vec::new();
         for Answer { host, survey, before } in &answers {
             let silence = match survey {
+                Ok(survey) if survey.tenancy == Tenancy::Unreadable => {
+                    let Some(Tenancy::Claimed(claim)) = &before.said else {
+                        return Err(unreadable_claim(host));
+                    };
+                    warn!(host = host.name, "a claim cannot be read and is listed as it was");
+                    machines.push(self.show(host, claim, MachineState::Running));
+                    continue;
+                }
                 Ok(survey) => {
                     let shown = survey.machines().into_iter();
                     machines.extend(shown.map(|(claim, state)| self.show(host, claim, state)));
@@ -484,6 +498,16 @@ fn never_reached(host: &Host, why: Trouble) -> Trouble {
         return Trouble::Invalid { field, message: way_out };
     }
     Trouble::Unreachable(way_out)
+}
+
+/// A claim that may be ours, of a newer version or broken, stands in the way of a listing.
+fn unreadable_claim(host: &Host) -> Trouble {
+    let message = format!(
+        "{} has a claim that this version cannot read: look at /var/lib/argosy/claim.json there, use the argosy \
+         that wrote it, or take the host out of the configuration",
+        host.name
+    );
+    Trouble::Invalid { field: "hosts".to_owned(), message }
 }
 
 /// What a host says that does not do what it was told; nothing was done.

@@ -105,19 +105,15 @@ impl Hosts {
                     if let Some((claim, state)) = found {
                         return Ok(Some(self.show(host, claim, state)));
                     }
-                    if asked {
+                    let unread = survey.tenancy == Tenancy::Unreadable && before.may_hold(token);
+                    if asked || unread {
                         let name = &host.name;
-                        let why = format!("{name} was asked a moment ago and has not answered yet");
+                        let why = format!("{name} does not say yet whether it was claimed");
                         doubt = Some(Trouble::Unreachable(why));
                     }
                 }
                 Err(silence) => {
-                    let elsewhere = match &before.said {
-                        Some(Tenancy::Claimed(claim)) => claim.token != token,
-                        Some(Tenancy::Free | Tenancy::Foreign | Tenancy::Unreadable) => true,
-                        None => false,
-                    };
-                    if asked || !elsewhere {
+                    if asked || before.may_hold(token) {
                         doubt = Some(self.silent(host, silence));
                     }
                 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// A directory with a file for each host.
 #[derive(Clone, Debug)]
@@ -25,6 +26,17 @@ pub(super) struct Remembered {
     pub(super) said: Option<Tenancy>,
     /// What was asked of it since, and neither answered nor called off.
     pub(super) asked: Option<Claim>,
+}
+
+impl Remembered {
+    /// Whether the host may have the claim of a token, as far as it ever said.
+    pub(super) fn may_hold(&self, token: Uuid) -> bool {
+        match &self.said {
+            Some(Tenancy::Claimed(claim)) => claim.token == token,
+            Some(Tenancy::Free | Tenancy::Foreign) => false,
+            Some(Tenancy::Unreadable) | None => true,
+        }
+    }
 }
 
 impl Memory {
@@ -51,7 +63,12 @@ impl Memory {
         let asked = before.asked.clone().filter(
             |asked| !matches!(tenancy, Tenancy::Claimed(claim) if claim.token == asked.token),
         );
-        self.change(before, Some(tenancy.clone()), asked)
+        // What cannot be read is no news of whose it is.
+        let said = match (&before.said, tenancy) {
+            (Some(Tenancy::Claimed(_)), Tenancy::Unreadable) => before.said.clone(),
+            _ => Some(tenancy.clone()),
+        };
+        self.change(before, said, asked)
     }
 
     /// Remembers what will be asked of a host.

@@ -363,6 +363,30 @@ async fn a_late_claim_that_was_called_off_does_nothing() {
 }
 
 #[tokio::test]
+async fn a_claim_that_cannot_be_read_is_neither_free_nor_gone() {
+    let park = Park::new(1);
+    let hosts = park.open();
+    let made = hosts.create(&purchase(1)).await.unwrap();
+    hosts.list().await.unwrap();
+    std::fs::write(park.stations[0].file("var/lib/argosy/claim.json"), "{\"version\":2}").unwrap();
+    // Twice: what was known is not forgotten by the first look.
+    for _ in 0..2 {
+        assert_eq!(hosts.list().await.unwrap()[0].id, made.id);
+    }
+    let refused = hosts.create(&purchase(2)).await.unwrap_err();
+    assert!(matches!(refused, Trouble::Capacity { .. }), "{refused:?}");
+    let refused = hosts.create(&purchase(1)).await.unwrap_err();
+    assert!(matches!(refused, Trouble::Unsure(_)), "{refused:?}");
+    let look = hosts.find(&purchase(1)).await;
+    assert!(matches!(look, Err(Trouble::Unreachable(_))), "{look:?}");
+    let mut settings = park.settings();
+    settings.state = park.dir.join("new-state");
+    let refused = Hosts::new(settings, Clock::System).unwrap().list().await.unwrap_err();
+    let Trouble::Invalid { message, .. } = &refused else { panic!("{refused:?}") };
+    assert!(message.contains("gpu-0 has a claim that this version cannot read"), "{message}");
+}
+
+#[tokio::test]
 async fn an_agent_that_somebody_installed_is_left_alone() {
     let park = Park::new(1);
     let unit = park.stations[0].file("etc/systemd/system/argosy-agent.service");
