@@ -41,7 +41,7 @@ impl Yard {
         // Stands in for the agent where only the process matters: it waits to be told to end, and says so.
         let agent = path.join("agent");
         let text = "#!/bin/sh\ntrap 'echo ended; kill $!; exit 0' TERM\necho began\n\
-                    sleep 100000 & wait $!\n";
+                    sleep 600 & wait $!\n";
         std::fs::write(&agent, text).unwrap();
         std::fs::set_permissions(&agent, PermissionsExt::from_mode(0o755)).unwrap();
         Self(path)

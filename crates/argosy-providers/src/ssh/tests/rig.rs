@@ -61,7 +61,7 @@ esac
 
 /// Stands in for the agent where only its process matters.
 const AGENT: &str = "#!/bin/sh\n[ \"$1\" != --version ] || { echo 0; exit 0; }\n\
-                     trap 'kill $!; exit 0' TERM\necho \"began as $5\"\nsleep 100000 & wait $!\n";
+                     trap 'kill $!; exit 0' TERM\necho \"began as $5\"\nsleep 600 & wait $!\n";
 
 /// What sshd runs instead of what it was asked for: that, in the place of the host, with a lie if one is told.
 /// Which script it is shows in what it says at its end.
