@@ -3,6 +3,7 @@
 //! A watch reconnects by itself and goes on where it was; everything else is one request, and is not
 //! repeated: whether a request may be repeated is for the caller to know.
 
+mod instance;
 mod node;
 
 use crate::audit::{AuditList, AuditVerification, Catalog, ServiceInfo};

@@ -18,6 +18,8 @@ pub mod node;
 
 pub mod command;
 
+pub mod instance;
+
 pub mod policy;
 
 pub mod safety;

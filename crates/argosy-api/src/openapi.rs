@@ -3,6 +3,10 @@
 use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
 use crate::command::{Command, CommandCreate, CommandList};
 use crate::error::{CODES, Problem};
+use crate::instance::{
+    Instance, InstanceAdopt, InstanceList, InstanceTerminate, Orphan, OrphanList,
+};
+use crate::instance::{PoolExplanation, PoolHistory, ProviderList, SimulateRequest, Simulation};
 use crate::node::{EVENT_TYPES, FindingList, Ledger, MetricsHistory, Node, NodeList, SYSTEMS, Why};
 use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
 use crate::policy::{Policy, PolicyList, PolicyPut};
@@ -28,7 +32,8 @@ pub fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Clusters and node pools of GPU machines: declare them, watch them become \
                             ready, and read what every adapter says about them. Their nodes: see which \
-                            are sick and why, and take them out of service and back.",
+                            are sick and why, and take them out of service and back. Their machines: what is \
+                            bought and returned, where and for how much.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -59,6 +64,10 @@ fn operation(route: &Route) -> Value {
             (Operation::CreateCommand, 201) => {
                 let id = json!({ "command_id": "$response.body#/id" });
                 set(&mut response, "links", links_to(&["getCommand"], &id));
+            }
+            (Operation::AdoptInstance, 201) => {
+                let id = json!({ "instance_id": "$response.body#/id" });
+                set(&mut response, "links", links_to(&["getInstance", "terminateInstance"], &id));
             }
             (Operation::PutPolicy, 200) => {
                 let name = json!({ "policy": "$response.body#/name" });
@@ -218,6 +227,17 @@ fn schemas() -> Value {
     add::<Pause>(&mut schemas);
     add::<Released>(&mut schemas);
     add::<SafetyReason>(&mut schemas);
+    add::<Instance>(&mut schemas);
+    add::<InstanceList>(&mut schemas);
+    add::<InstanceTerminate>(&mut schemas);
+    add::<InstanceAdopt>(&mut schemas);
+    add::<Orphan>(&mut schemas);
+    add::<OrphanList>(&mut schemas);
+    add::<ProviderList>(&mut schemas);
+    add::<PoolExplanation>(&mut schemas);
+    add::<PoolHistory>(&mut schemas);
+    add::<SimulateRequest>(&mut schemas);
+    add::<Simulation>(&mut schemas);
     add::<Problem>(&mut schemas);
     let mut schemas = Value::Object(schemas);
     refine(&mut schemas);
@@ -268,10 +288,10 @@ fn refine(schemas: &mut Value) {
     set_at(schemas, "/StatusReport/properties/conditions", "allOf", json!(mandatory));
 
     // What a GET shows depends on `fields`.
-    for (name, noun) in [("Resource", "resource"), ("Node", "node")] {
+    for (name, noun) in [("Resource", "resource"), ("Node", "node"), ("Instance", "instance")] {
         let id = json!({ "id": { "type": "string" } });
         let view = json!({
-            "description": format!("A {noun}, or what `fields` left of it."),
+            "description": format!("One {noun}, or what `fields` left of it."),
             "anyOf": [
                 { "$ref": format!("#/components/schemas/{name}") },
                 { "type": "object", "required": ["id"], "properties": id },
@@ -301,7 +321,17 @@ fn refine(schemas: &mut Value) {
         let schema = json!({ "description": what, "type": "string", "enum": words });
         set_at(schemas, "/NodeEvent/properties", member, schema);
     }
-    for body in ["CommandCreate", "ExplainRequest", "BacktestRequest", "SafetyReason", "Rule"] {
+    for body in [
+        "CommandCreate",
+        "ExplainRequest",
+        "BacktestRequest",
+        "SafetyReason",
+        "Rule",
+        "InstanceTerminate",
+        "InstanceAdopt",
+        "PoolSample",
+        "SimulateRequest",
+    ] {
         set_at(schemas, &format!("/{body}"), "additionalProperties", json!(false));
     }
 

@@ -3,6 +3,7 @@
 //!
 //! To add an endpoint, add a line here; the compiler then asks for its handler.
 
+mod instance;
 mod node;
 
 use serde_json::{Value, json};
@@ -124,6 +125,30 @@ pub enum Operation {
     Resume,
     /// Closes a breaker by hand.
     CloseBreaker,
+    /// A page of instances, or a watch.
+    ListInstances,
+    /// One instance, or a watch.
+    GetInstance,
+    /// Has a machine returned.
+    TerminateInstance,
+    /// Makes a machine that nobody knows one of a pool's.
+    AdoptInstance,
+    /// Machines that nobody knows.
+    ListOrphans,
+    /// Has a machine returned that nobody knows.
+    ReapOrphan,
+    /// Every provider.
+    ListProviders,
+    /// Has a provider's listings believed again.
+    ThawProvider,
+    /// Why a node pool is as it is.
+    ExplainPool,
+    /// What was measured of a node pool.
+    PoolHistory,
+    /// What an autoscaler would have done.
+    SimulatePool,
+    /// Lets buying go on for a node pool.
+    ResumePool,
 }
 
 impl Operation {
@@ -137,6 +162,8 @@ impl Operation {
                 | Operation::GetNode
                 | Operation::ListCommands
                 | Operation::GetCommand
+                | Operation::ListInstances
+                | Operation::GetInstance
         )
     }
 
@@ -147,12 +174,18 @@ impl Operation {
 
     /// Whether it only asks, whatever its method.
     pub const fn asks(self) -> bool {
-        matches!(self, Operation::ExplainPolicy | Operation::BacktestPolicy)
+        matches!(
+            self,
+            Operation::ExplainPolicy | Operation::BacktestPolicy | Operation::SimulatePool
+        )
     }
 
-    /// Whether a node may be named beside the path.
-    const fn names_a_node(self) -> bool {
-        matches!(self, Operation::ExplainPolicy | Operation::ListCommands)
+    /// Whether something is named beside the path that may not exist: a node, a machine, a pool.
+    const fn names_more(self) -> bool {
+        matches!(
+            self,
+            Operation::ExplainPolicy | Operation::ListCommands | Operation::AdoptInstance
+        )
     }
 
     /// Whether there may be too many of what it makes.
@@ -173,6 +206,8 @@ impl Operation {
                 | Operation::NodeHistory
                 | Operation::NodeWhy
                 | Operation::BacktestPolicy
+                | Operation::ListInstances
+                | Operation::SimulatePool
         )
     }
 }
@@ -279,6 +314,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         routes.extend(resources(scope));
     }
     routes.extend(node::routes());
+    routes.extend(instance::routes());
     routes.extend(own());
     routes
 });
@@ -679,7 +715,7 @@ impl Route {
         let mut statuses = vec![400, 401, 403, 500, 503];
         let rules = [
             // What an earlier create with the same key made may be gone.
-            (404, create || self.path.contains('{') || self.operation.names_a_node()),
+            (404, create || self.path.contains('{') || self.operation.names_more()),
             (409, conflict),
             (410, self.operation.watches()),
             (408, self.body.is_some()),
@@ -706,6 +742,9 @@ fn paths(path: &str) -> Vec<Parameter> {
         ("command_id", "The command's id.", text()),
         ("policy", "The policy's name.", of("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")),
         ("pool", "The pool's name.", text()),
+        ("instance_id", "The instance's id, or what its provider calls the machine.", text()),
+        ("provider", "The provider's name in the server's configuration.", text()),
+        ("machine_id", "What the provider calls the machine, its slashes percent-encoded.", text()),
         (
             "scope",
             "The breaker's scope, its slashes percent-encoded: `fleet`, `zone%2F…`.",

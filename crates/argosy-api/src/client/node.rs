@@ -186,7 +186,7 @@ impl Client {
         self.follow(format!("{OWN}/commands{one}"), query, after)
     }
 
-    async fn own<T: DeserializeOwned>(
+    pub(super) async fn own<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, &str)],

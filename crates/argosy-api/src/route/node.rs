@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const COMMAND_LEN_MAX: usize = 64 * 1024;
 
 /// The longest body that only says why.
-const REASON_LEN_MAX: usize = 16 * 1024;
+pub(super) const REASON_LEN_MAX: usize = 16 * 1024;
 
 const NODE: &[(&str, Option<&str>)] =
     &[(JSON, Some("NodeView")), (super::EVENTS, Some("ServerSentEvent"))];
@@ -24,7 +24,7 @@ const COMMANDS: &[(&str, Option<&str>)] =
     &[(JSON, Some("CommandList")), (super::EVENTS, Some("ServerSentEvent"))];
 const LEDGER: &[(&str, Option<&str>)] = &[(JSON, Some("Ledger"))];
 const POLICY: &[(&str, Option<&str>)] = &[(JSON, Some("Policy"))];
-const RELEASED: &[(&str, Option<&str>)] = &[(JSON, Some("Released"))];
+pub(super) const RELEASED: &[(&str, Option<&str>)] = &[(JSON, Some("Released"))];
 
 pub(super) fn routes() -> Vec<Route> {
     let mut routes = nodes();
@@ -35,7 +35,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// One line of the table; what it takes and answers is added by the caller.
-fn route(
+pub(super) fn route(
     tag: &'static str,
     (method, path): (&'static str, &str),
     operation: Operation,
@@ -60,17 +60,17 @@ fn route(
 }
 
 impl Route {
-    fn answers(mut self, answer: Answer) -> Self {
+    pub(super) fn answers(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
         self
     }
 
-    fn takes(mut self, schema: &'static str, len_max: usize) -> Self {
+    pub(super) fn takes(mut self, schema: &'static str, len_max: usize) -> Self {
         self.body = Some(Body { schema, media: &[JSON], len_max });
         self
     }
 
-    fn command(mut self, command: &str) -> Self {
+    pub(super) fn command(mut self, command: &str) -> Self {
         self.cli = Some(command.to_owned());
         self
     }
@@ -344,16 +344,16 @@ const fn gone(description: &'static str) -> Answer {
     Answer { status: 204, description, content: &[], headers: &[] }
 }
 
-const fn unchanged() -> Answer {
+pub(super) const fn unchanged() -> Answer {
     let description = "It is as `If-None-Match` says.";
     Answer { status: 304, description, content: &[], headers: &["ETag"] }
 }
 
-fn text() -> Value {
+pub(super) fn text() -> Value {
     json!({ "type": "string", "minLength": 1 })
 }
 
-fn words(words: impl Iterator<Item = &'static str>) -> Value {
+pub(super) fn words(words: impl Iterator<Item = &'static str>) -> Value {
     json!({ "type": "string", "enum": words.collect::<Vec<_>>() })
 }
 
