@@ -535,6 +535,14 @@ pub struct SimulateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub history: Option<Vec<PoolSample>>,
+    /// The smallest size; without it, the pool's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub min: Option<u32>,
+    /// The largest size; without it, the pool's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub max: Option<u32>,
     /// How many nodes the pool begins with; without it, as many as the first sample was measured on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0)]
@@ -557,13 +565,16 @@ pub struct Simulation {
     /// How many samples it went by.
     #[schema(minimum = 0)]
     pub samples: usize,
+    /// Measurements that cannot be true, and were not used: a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// What it comes to.
     pub summary: SimulationSummary,
     /// The same, for a pool that always has as many nodes as its spec says.
     pub fixed: SimulationSummary,
     /// The two compared, in one sentence.
     pub comparison: String,
-    /// Each change of size, and the first and the last look.
+    /// Each change of size, and the first and the last look; at most 1000.
     pub steps: Vec<SimulationStep>,
 }
 

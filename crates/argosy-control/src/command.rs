@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The label of a node, or of its pool, that makes a termination need force and a reason (F11).
-const PROTECTED: &str = "argosy.dev/protected";
+pub(crate) const PROTECTED: &str = "argosy.dev/protected";
 
 /// How many commands are remembered whose outcome was said again. An agent that lost our answer says
 /// it twice, one that is broken for ever: the audit log needs to know once.

@@ -5,28 +5,37 @@
 
 mod act;
 
+pub(crate) mod board;
+
+mod simulate;
+
 use crate::office::{Office, allow_verb};
 use crate::provider::Provider;
 use crate::resource::forbidden;
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Decision, Verb, may};
+use argosy_core::autoscale::Advice;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Frozen, Orphan, Paused};
+use argosy_core::label::Labels;
 use argosy_core::pool::PoolBook;
 use argosy_core::resource::{Kind, Resource};
 use argosy_core::search::{Filter, Order};
 use argosy_store::view::View;
+use board::Board;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+pub use simulate::{Simulate, Simulated};
 
 /// The service.
 #[derive(Clone)]
 pub struct Instances {
     pub(crate) office: Arc<Office>,
     providers: Arc<BTreeMap<String, Arc<dyn Provider>>>,
-    listed: Arc<Mutex<BTreeMap<String, Timestamp>>>,
+    pub(crate) board: Board,
 }
 
 /// An instance, and what it costs.
@@ -102,6 +111,8 @@ pub struct Explained {
     pub members: Vec<Shown>,
     /// What those that are not over cost an hour, as far as it is known.
     pub cost_per_hour: f64,
+    /// What its autoscaler says now; `None` if it has none, or this process does not lead.
+    pub advice: Option<Advice>,
     /// When all of that was so.
     pub at: Timestamp,
 }
@@ -111,14 +122,7 @@ impl Instances {
         office: Arc<Office>,
         providers: Arc<BTreeMap<String, Arc<dyn Provider>>>,
     ) -> Self {
-        Self { office, providers, listed: Arc::default() }
-    }
-
-    /// Notes that a provider was listed whole, for people to see.
-    #[expect(dead_code, reason = "the loop that lists providers comes with the next commits")]
-    pub(crate) fn note_listed(&self, provider: &str, at: Timestamp) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        listed.insert(provider.to_owned(), at);
+        Self { office, providers, board: Board::default() }
     }
 
     /// One instance, by its id or by what its provider calls the machine.
@@ -166,6 +170,12 @@ impl Instances {
         Ok(revision)
     }
 
+    /// The labels of a node pool; none if it is gone.
+    pub fn labels_of(&self, pool: ResourceId) -> Labels {
+        let labels = |view: &View| view.resource(pool).map(|pool| pool.value.labels.clone());
+        self.office.store.read(labels).unwrap_or_default()
+    }
+
     /// The instances the caller may see, by id. Commits wait for readers, so that what is done with them is
     /// done afterwards.
     fn seen_by(&self, caller: &Caller) -> Result<(Revision, Vec<Stored<Instance>>), Error> {
@@ -183,7 +193,7 @@ impl Instances {
     /// `Forbidden`.
     pub fn providers(&self, caller: &Caller) -> Result<Vec<ProviderShown>, Error> {
         allow_verb(caller, Verb::Read)?;
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listed = self.board.listed();
         let mut shown: BTreeMap<String, ProviderShown> = BTreeMap::new();
         let empty = |name: &str| ProviderShown {
             name: name.to_owned(),
@@ -256,7 +266,8 @@ impl Instances {
             });
             let cost_per_hour = members.iter().filter_map(|member| member.cost_per_hour).sum();
             let book = view.pool_book(pool).cloned();
-            Ok(Explained { resource, book, members, cost_per_hour, at })
+            let advice = self.board.advice(pool);
+            Ok(Explained { resource, book, members, cost_per_hour, advice, at })
         })
     }
 

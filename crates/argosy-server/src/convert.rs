@@ -10,6 +10,8 @@ pub(crate) mod ledger;
 
 pub(crate) mod command;
 
+pub(crate) mod instance;
+
 pub(crate) mod policy;
 
 pub(crate) mod safety;

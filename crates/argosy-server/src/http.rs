@@ -25,6 +25,8 @@ mod policy;
 
 mod safety;
 
+mod instance;
+
 mod audit;
 
 mod page;
@@ -395,6 +397,18 @@ async fn handle(ask: Ask) -> Answer {
         Operation::Pause => safety::pause(&ask).await,
         Operation::Resume => safety::resume(&ask).await,
         Operation::CloseBreaker => safety::close(&ask).await,
+        Operation::ListInstances => instance::list(&ask).await,
+        Operation::GetInstance => instance::get(&ask).await,
+        Operation::TerminateInstance => instance::terminate(&ask).await,
+        Operation::AdoptInstance => instance::adopt(&ask).await,
+        Operation::ListOrphans => instance::orphans(&ask),
+        Operation::ReapOrphan => instance::reap(&ask).await,
+        Operation::ListProviders => instance::providers(&ask),
+        Operation::ThawProvider => instance::thaw(&ask).await,
+        Operation::ExplainPool => instance::explain(&ask),
+        Operation::PoolHistory => instance::history(&ask),
+        Operation::SimulatePool => instance::simulate(&ask).await,
+        Operation::ResumePool => instance::resume(&ask).await,
     }
 }
 

@@ -1,14 +1,15 @@
 //! What people do about machines: take them in, send them away, and let go on what was stopped.
 
 use super::{Instances, Shown};
+use crate::command::PROTECTED;
 use crate::office::{Mutation, Office, allow_verb};
 use crate::safety::given;
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::audit::OwnedBook;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, InstanceId, State};
-use argosy_core::inventory::{Orphan, ProviderBook, Reap};
+use argosy_core::instance::{Instance, InstanceId, Reason, Sight, State};
+use argosy_core::inventory::{Orphan, Reap};
 use argosy_core::machine::Order;
 use argosy_core::nearest::nearest;
 use argosy_core::pool::{PoolBook, pool_name};
@@ -21,6 +22,52 @@ use std::sync::Arc;
 use tracing::warn;
 
 impl Instances {
+    /// Has a machine returned. Its node is not drained first: whoever wants that drains it and then comes
+    /// here. Asked again, it answers with what was begun.
+    ///
+    /// # Errors
+    /// `InstanceNotFound`; `Forbidden`; `Invalid` without a reason; `Precondition` if it is over, or is
+    /// protected and not forced (F11).
+    pub async fn terminate(
+        &self,
+        caller: &Caller,
+        id: &str,
+        reason: &str,
+        force: bool,
+    ) -> Result<Shown, Error> {
+        allow_verb(caller, if force { Verb::Force } else { Verb::Write })?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let found = self.find(view, caller, id)?;
+            let instance = &found.value;
+            if instance.state.is_over() {
+                let state = instance.state.as_str();
+                return Err(Error::Precondition(format!("{} is {state} already", instance.id)));
+            }
+            if !force && protects(view, instance) {
+                return Err(Error::Precondition(format!(
+                    "{} is protected by the label {PROTECTED}; it is terminated only with force, which \
+                     needs the role admin",
+                    instance.id
+                )));
+            }
+            let (by, why) = (caller.subject.clone(), reason.to_owned());
+            let Some(after) = instance.leaving(Reason::Operator { by, reason: why }, now) else {
+                return Ok((None, (instance.clone(), Some(found.revision))));
+            };
+            let after = Arc::new(after);
+            let mut txn = Txn::at(now);
+            let change = Mutation::update("terminate", found, after.clone()).because(reason);
+            Office::write_instance(&mut txn, change, caller, now)?;
+            Ok((Some(txn), (after, None)))
+        };
+        let (revision, (value, known)) = self.office.decide(decide).await?;
+        if known.is_none() {
+            warn!(instance = %value.id, by = caller.subject, reason, "is to be returned");
+        }
+        Ok(Stored { value, revision: known.unwrap_or(revision) }.into())
+    }
+
     /// Makes a machine that nobody has a record of one of a pool's. It counts as the pool's from now on, and
     /// its node is expected to register; if the pool then has too many, it lets one go as it always does.
     ///
@@ -47,7 +94,7 @@ impl Instances {
             let removed = Mutation::remove("adopt", orphan, Some(reason.to_owned()));
             Office::put(&mut txn, removed, caller, now);
             let created = Mutation { action: "adopt", ..Mutation::create(record.clone()) };
-            Office::put(&mut txn, created.because(reason), caller, now);
+            Office::write_instance(&mut txn, created.because(reason), caller, now)?;
             Ok((Some(txn), record))
         };
         let (revision, value) = self.office.decide(decide).await?;
@@ -112,7 +159,7 @@ impl Instances {
             replaces: None,
             tried: Vec::new(),
             notice: None,
-            sight: Default::default(),
+            sight: Sight::default(),
             state: State::AwaitingNode { machine: machine.clone(), since: now },
         }))
     }
@@ -172,10 +219,7 @@ impl Instances {
                     false => Err(self.no_provider(provider)),
                 };
             };
-            if book.value.frozen.is_none() {
-                return Ok((None, false));
-            }
-            let after = ProviderBook { frozen: None, ..(*book.value).clone() };
+            let Some(after) = book.value.thawed(now) else { return Ok((None, false)) };
             let mut txn = Txn::at(now);
             let change = Mutation::update("thaw", book, Arc::new(after)).because(reason);
             Office::put(&mut txn, change, caller, now);
@@ -240,6 +284,14 @@ impl Instances {
         let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
         Error::ProviderNotFound(format!("{name}{meant}"))
     }
+}
+
+/// Whether the label that makes a termination need force is on the pool, or on the node.
+fn protects(view: &View, instance: &Instance) -> bool {
+    let pool = view.resource(instance.pool).and_then(|pool| pool.value.labels.get(PROTECTED));
+    let node = instance.node().and_then(|node| view.node(node.as_str()));
+    let node = node.and_then(|node| node.value.labels.get(PROTECTED));
+    pool == Some("true") || node == Some("true")
 }
 
 /// The lowest number that no living instance of the pool has, from 1.

@@ -48,7 +48,7 @@ impl Instance {
     /// One word for why it is as it is; empty if all goes as it should.
     pub fn reason(&self) -> &str {
         match &self.state {
-            State::Provisioning(buying) => buying.trouble.as_ref().map_or("", word),
+            State::Provisioning(buying) => buying.trouble.as_ref().map_or("", Trouble::reason),
             State::AwaitingNode { .. } | State::Running { .. } => "",
             State::Terminating(leaving) => leaving.reason.as_str(),
             State::Terminated { reason, .. } => reason.as_str(),
@@ -92,21 +92,5 @@ impl Instance {
     pub fn cost_per_hour(&self) -> Option<f64> {
         let price = self.order.price_per_hour.filter(|price| price.is_finite() && 0.0 <= *price);
         price.filter(|_| !self.state.is_over())
-    }
-}
-
-/// What a provider's answer is called.
-const fn word(trouble: &Trouble) -> &'static str {
-    match trouble {
-        Trouble::Unsure(_) => "AnswerUnknown",
-        Trouble::Throttled { .. } => "Throttled",
-        Trouble::Quota { .. } => "QuotaExceeded",
-        Trouble::Capacity { .. } => "InsufficientCapacity",
-        Trouble::Credentials(_) => "CredentialsRefused",
-        Trouble::Denied { .. } => "PermissionDenied",
-        Trouble::Invalid { .. } => "InvalidRequest",
-        Trouble::NotFound(_) => "NotFound",
-        Trouble::Unreachable(_) => "ProviderUnreachable",
-        Trouble::Unable(_) => "NotSupported",
     }
 }

@@ -126,6 +126,40 @@ pub(super) const OF_NODE: Members = &[
     ("revision", &[]),
 ];
 
+/// The members of an instance.
+pub(super) const OF_INSTANCE: Members = &[
+    ("id", &[]),
+    ("kind", &[]),
+    ("href", &[]),
+    ("tenant", &[]),
+    ("state", &[]),
+    ("since", &[]),
+    ("reason", &[]),
+    ("status_message", &[]),
+    ("pool", &[]),
+    ("pool_id", &[]),
+    ("number", &[]),
+    ("node_id", &[]),
+    ("provider", &[]),
+    ("region", &[]),
+    ("zone", &[]),
+    ("machine_type", &[]),
+    ("spot", &[]),
+    ("image", &[]),
+    ("machine_id", &[]),
+    ("cost_per_hour", &[]),
+    ("ordered_at", &[]),
+    ("why", &[]),
+    ("replaces", &[]),
+    ("replaced_by", &[]),
+    ("calls", &[]),
+    ("retry_at", &[]),
+    ("overdue", &[]),
+    ("tried", &["cure", "at", "because", "outcome"]),
+    ("console", &[]),
+    ("revision", &[]),
+];
+
 /// Something as somebody asked to see it.
 #[derive(Serialize)]
 #[serde(untagged)]

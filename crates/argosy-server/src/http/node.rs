@@ -173,7 +173,7 @@ pub(super) async fn findings(ask: &Ask) -> Answer {
 }
 
 /// The search of a list; without one, everything.
-fn search<T: Searchable>(query: &Query) -> Result<Filter<T>, Fault> {
+pub(super) fn search<T: Searchable>(query: &Query) -> Result<Filter<T>, Fault> {
     match query.text("search").filter(|text| !text.trim().is_empty()) {
         None => Ok(Filter::everything()),
         Some(text) => {

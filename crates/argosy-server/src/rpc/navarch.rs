@@ -7,11 +7,12 @@ use super::{caller, check_id, one};
 use crate::Server;
 use crate::problem::rpc::{internal, node_status, status};
 use argosy_api::rpc::navarch::{
-    ControlPlaneService, GetInstanceRequest, GetInstanceResponse, GetNodeCommandsRequest,
-    GetNodeCommandsResponse, GetNodeRequest, GetNodeResponse, GetNodeResponseView,
-    HeartbeatRequest, HeartbeatResponse, IssueCommandRequest, IssueCommandResponse,
-    ListInstancesRequest, ListInstancesResponse, ListNodesRequest, ListNodesRequestView,
-    RegisterNodeRequest, RegisterNodeResponse, ReportHealthRequest, ReportHealthResponse,
+    ControlPlaneService, GetInstanceRequest, GetInstanceResponse, GetInstanceResponseView,
+    GetNodeCommandsRequest, GetNodeCommandsResponse, GetNodeRequest, GetNodeResponse,
+    GetNodeResponseView, HeartbeatRequest, HeartbeatResponse, IssueCommandRequest,
+    IssueCommandResponse, ListInstancesRequest, ListInstancesRequestView, ListInstancesResponse,
+    ListNodesRequest, ListNodesRequestView, ListNodesResponse, RegisterNodeRequest,
+    RegisterNodeResponse, ReportHealthRequest, ReportHealthResponse,
 };
 use argosy_control::command::{NewCommand, Wire};
 use argosy_control::pulse::Via;
@@ -19,13 +20,16 @@ use argosy_control::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::command::{Command, CommandKind};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::id::ResourceId;
+use argosy_core::instance::Instance;
+use argosy_core::label::Labels;
 use argosy_core::node::Node;
 use buffa::MessageFieldView;
 use connectrpc::{
     ConnectError, PreEncoded, Protocol, RequestContext, Response, ServiceRequest, ServiceResult,
 };
 use jiff::SignedDuration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The service.
@@ -59,6 +63,40 @@ impl Navarch {
         };
         self.server.control.nodes.each(caller, look).map_err(status)?;
         Ok(listed)
+    }
+
+    /// The instances of a list, those that are over for as long as they are kept.
+    fn listed_instances(
+        &self,
+        context: &RequestContext,
+        request: &ListInstancesRequestView<'_>,
+    ) -> Result<Vec<list::ListedInstance>, ConnectError> {
+        let caller = caller(context, Verb::Read)?;
+        let instances = &self.server.control.instances;
+        let any_state = request.state.to_i32() == 0;
+        let mut found = Vec::new();
+        let wanted = |asked: &str, is: &str| asked.is_empty() || asked == is;
+        let look = &mut |stored: &Stored<Instance>| {
+            let instance = &stored.value;
+            if wanted(request.provider, &instance.order.provider)
+                && wanted(request.region, &instance.order.region)
+                && wanted(request.pool_name, &instance.pool_name)
+                && (any_state || request.state == convert::instance_state(&instance.state))
+            {
+                found.push(Arc::clone(instance));
+            }
+        };
+        instances.each(caller, look).map_err(status)?;
+        let mut labels: HashMap<ResourceId, Arc<Labels>> = HashMap::new();
+        let listed = found.into_iter().map(|instance| list::ListedInstance {
+            message: instance.message().into_owned(),
+            labels: labels
+                .entry(instance.pool)
+                .or_insert_with(|| Arc::new(instances.labels_of(instance.pool)))
+                .clone(),
+            instance,
+        });
+        Ok(listed.collect())
     }
 
     /// The command that an order would only repeat. On this wire a cordon of what is cordoned succeeds.
@@ -141,7 +179,7 @@ impl ControlPlaneService for Navarch {
         &self,
         context: RequestContext,
         request: ServiceRequest<'_, ListNodesRequest>,
-    ) -> ServiceResult<list::Listing> {
+    ) -> ServiceResult<list::Listing<ListNodesResponse>> {
         let listed = self.listed(&context, request.view())?;
         let asked = Protocol::detect(context.headers()).ok_or_else(internal)?;
         list::write(&listed, asked.codec_format).await
@@ -198,28 +236,33 @@ impl ControlPlaneService for Navarch {
         })
     }
 
-    /// There are none: machines are not asked of providers yet.
     async fn list_instances(
         &self,
         context: RequestContext,
-        _: ServiceRequest<'_, ListInstancesRequest>,
-    ) -> ServiceResult<ListInstancesResponse> {
-        caller(&context, Verb::Read)?;
-        Response::ok(ListInstancesResponse::default())
+        request: ServiceRequest<'_, ListInstancesRequest>,
+    ) -> ServiceResult<list::Listing<ListInstancesResponse>> {
+        let listed = self.listed_instances(&context, request.view())?;
+        let asked = Protocol::detect(context.headers()).ok_or_else(internal)?;
+        list::write(&listed, asked.codec_format).await
     }
 
     async fn get_instance(
         &self,
         context: RequestContext,
         request: ServiceRequest<'_, GetInstanceRequest>,
-    ) -> ServiceResult<GetInstanceResponse> {
-        caller(&context, Verb::Read)?;
+    ) -> ServiceResult<PreEncoded<GetInstanceResponse>> {
+        let caller = caller(&context, Verb::Read)?;
         if request.instance_id.is_empty() {
             return Err(ConnectError::invalid_argument("instance_id is required"));
         }
         // What was asked for may be anything, and is repeated only as far as an id could go.
         let id: String = request.instance_id.chars().take(256).collect();
-        Err(ConnectError::not_found(format!("instance not found: {id}")))
+        let instances = &self.server.control.instances;
+        let instance = instances.get(caller, &id).map_err(status)?.stored.value;
+        let (message, labels) = (instance.message(), instances.labels_of(instance.pool));
+        let instance = convert::instance(&instance, &message, &labels);
+        let instance = MessageFieldView::some(instance);
+        Response::ok(PreEncoded::from_view(&GetInstanceResponseView { instance }))
     }
 }
 

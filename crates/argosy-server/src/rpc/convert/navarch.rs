@@ -13,9 +13,10 @@ use argosy_core::field::{Constraint, FieldError};
 use argosy_core::health::{
     CheckResult, EVENTS_MAX, Event, EventType, HealthReport, HealthState, METRICS_MAX, System,
 };
+use argosy_core::instance::{Instance, State};
 use argosy_core::label::Labels;
 use argosy_core::node::{
-    CHECKS_MAX, GPUS_MAX, Gpu, Machine, Node, NodeStatus, Place, Registration,
+    CHECKS_MAX, GPUS_MAX, Gpu, Machine, Node, NodeId, NodeStatus, Place, Registration,
 };
 use buffa::{EnumValue, MapView, MessageFieldView, RepeatedView};
 use jiff::Timestamp;
@@ -228,11 +229,6 @@ pub(crate) fn node(node: &Node, heard_at: Option<Timestamp>) -> wire::NodeInfoVi
         kernel_version: &machine.kernel_version,
         labels: node.labels.iter().collect(),
     };
-    let heard_at = heard_at.map(|at| rpc::TimestampView {
-        seconds: at.as_second(),
-        nanos: at.subsec_nanosecond(),
-        ..Default::default()
-    });
     wire::NodeInfoView {
         node_id: node.id.as_str(),
         provider: &node.place.provider,
@@ -241,9 +237,59 @@ pub(crate) fn node(node: &Node, heard_at: Option<Timestamp>) -> wire::NodeInfoVi
         instance_type: &node.place.instance_type,
         status: status(node.status()),
         health_status: EnumValue::from(number(&HealthState::ALL, &node.health.state)),
-        last_heartbeat: heard_at.map_or_else(MessageFieldView::unset, MessageFieldView::some),
+        last_heartbeat: moment(heard_at),
         gpus: RepeatedView::new(node.gpus.iter().map(gpu_info).collect()),
         metadata: metadata.into(),
+    }
+}
+
+/// A time that may not be known, without a copy of anything.
+fn moment<'a>(at: Option<Timestamp>) -> MessageFieldView<rpc::TimestampView<'a>> {
+    let at = at.map(|at| rpc::TimestampView {
+        seconds: at.as_second(),
+        nanos: at.subsec_nanosecond(),
+        ..Default::default()
+    });
+    at.map_or_else(MessageFieldView::unset, MessageFieldView::some)
+}
+
+/// What an instance is doing.
+pub(crate) fn instance_state(state: &State) -> EnumValue<wire::InstanceState> {
+    EnumValue::from(match state {
+        State::Provisioning(_) => wire::InstanceState::INSTANCE_STATE_PROVISIONING,
+        State::AwaitingNode { .. } => wire::InstanceState::INSTANCE_STATE_PENDING_REGISTRATION,
+        State::Running { .. } => wire::InstanceState::INSTANCE_STATE_RUNNING,
+        State::Terminating(_) => wire::InstanceState::INSTANCE_STATE_TERMINATING,
+        State::Terminated { .. } => wire::InstanceState::INSTANCE_STATE_TERMINATED,
+        State::Failed { .. } => wire::InstanceState::INSTANCE_STATE_FAILED,
+    })
+}
+
+/// An instance, without a copy of anything. When its node was ready is remembered while it runs.
+pub(crate) fn instance<'a>(
+    instance: &'a Instance,
+    message: &'a str,
+    labels: &'a Labels,
+) -> wire::InstanceInfoView<'a> {
+    let (ready_at, terminated_at) = match &instance.state {
+        State::Running { since, .. } => (Some(*since), None),
+        State::Terminated { at, .. } | State::Failed { at, .. } => (None, Some(*at)),
+        State::Provisioning(_) | State::AwaitingNode { .. } | State::Terminating(_) => (None, None),
+    };
+    wire::InstanceInfoView {
+        instance_id: instance.id.as_str(),
+        provider: &instance.order.provider,
+        region: &instance.order.region,
+        zone: &instance.order.zone,
+        instance_type: &instance.order.machine_type,
+        state: instance_state(&instance.state),
+        pool_name: &instance.pool_name,
+        created_at: moment(Some(instance.ordered_at)),
+        ready_at: moment(ready_at),
+        terminated_at: moment(terminated_at),
+        node_id: instance.node().map_or("", NodeId::as_str),
+        status_message: message,
+        labels: labels.iter().collect(),
     }
 }
 
