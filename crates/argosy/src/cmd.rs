@@ -18,11 +18,17 @@ mod doctor;
 
 mod follow;
 
+mod instance;
+
 mod node;
 
 mod pages;
 
 mod policy;
+
+mod pool;
+
+mod provider;
 
 mod resource;
 
@@ -89,6 +95,10 @@ enum Command {
     Nodepool(Client<resource::NodepoolVerb>),
     #[command(visible_alias = "nodes")]
     Node(Client<node::Verb>),
+    #[command(visible_alias = "instances")]
+    Instance(Client<instance::Verb>),
+    #[command(visible_alias = "providers")]
+    Provider(Client<provider::Verb>),
     #[command(name = "command", visible_alias = "commands")]
     Commands(Client<command::Verb>),
     Why(Client<why::Why>),
@@ -138,6 +148,8 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Cluster(c) => client(c, screen, resource::cluster),
         Command::Nodepool(c) => client(c, screen, resource::nodepool),
         Command::Node(c) => client(c, screen, node::run),
+        Command::Instance(c) => client(c, screen, instance::run),
+        Command::Provider(c) => client(c, screen, provider::run),
         Command::Commands(c) => client(c, screen, command::run),
         Command::Why(c) => client(c, screen, why::run),
         Command::Top(c) => client(c, screen, top::run),

@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Format, Screen, clean, note};
 use argosy_api::client::{Client, ClientError, Collection};
 use argosy_api::error::Problem;
+use argosy_api::instance::Instance;
 use argosy_api::node::Node;
 use argosy_api::resource::Resource;
 use argosy_control::clock::Clock;
@@ -163,6 +164,50 @@ impl Session {
         let mut seen = std::collections::HashSet::new();
         nodes.retain(|node| seen.insert(node.id.clone()));
         Ok((nodes, revision.unwrap_or(0)))
+    }
+
+    /// Every instance that matches, page by page, and the revision of the first page.
+    pub(crate) async fn all_instances(
+        &self,
+        query: &[(&str, &str)],
+    ) -> Result<(Vec<Instance>, u64), Failure> {
+        let mut instances: Vec<Instance> = Vec::new();
+        let mut revision = None;
+        for page in 1_usize.. {
+            let number = page.to_string();
+            let mut query = query.to_vec();
+            query.extend([("page", number.as_str()), ("size", NODE_PAGE_SIZE)]);
+            let list = self.client.instances(&query).await.map_err(|error| self.failure(error))?;
+            revision.get_or_insert(list.revision);
+            let end = list.items.is_empty();
+            instances.extend(list.items);
+            if end || list.total <= instances.len() {
+                break;
+            }
+        }
+        // As in `list_all`.
+        let mut seen = std::collections::HashSet::new();
+        instances.retain(|instance| seen.insert(instance.id.clone()));
+        Ok((instances, revision.unwrap_or(0)))
+    }
+
+    /// As `failure`; where an instance was not found, with the one that was probably meant.
+    pub(crate) async fn missing_instance(&self, error: ClientError, id: &str) -> Failure {
+        let absent = error.status() == Some(404);
+        let failure = self.failure(error);
+        if !absent {
+            return failure;
+        }
+        // Without a suggestion the answer is still right.
+        let list = self.client.instances(&[("size", NODE_PAGE_SIZE)]).await;
+        let known = list.map(|list| list.items).unwrap_or_default();
+        let near = nearest(id, known.iter().map(|instance| instance.id.as_str()));
+        let fix = match near {
+            Some(near) => format!("did you mean `{}`?", clean(near)),
+            None => "`argosy instance list` shows which there are; those that are over are kept for a day"
+                .to_owned(),
+        };
+        Failure { fix: vec![fix], ..failure }
     }
 
     /// As `failure`; where a node was not found, with the one that was probably meant.

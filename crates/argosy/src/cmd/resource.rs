@@ -4,7 +4,7 @@ mod args;
 
 pub(super) use args::{ClusterVerb, NodepoolVerb};
 
-use super::{follow, wait};
+use super::{follow, pool, wait};
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, clean, note};
 use crate::session::Session;
@@ -95,6 +95,9 @@ pub(super) async fn nodepool(session: &Session, verb: NodepoolVerb) -> Result<Ex
             let spec = args.spec();
             create(session, &noun, args.create, spec).await
         }
+        NodepoolVerbs::Explain(args) => pool::explain(session, &noun, &args).await,
+        NodepoolVerbs::Simulate(args) => pool::simulate(session, &noun, &args).await,
+        NodepoolVerbs::Resume(args) => pool::resume(session, &noun, &args).await,
         NodepoolVerbs::Rest(verb) => rest(session, &noun, verb).await,
     }
 }

@@ -1,7 +1,7 @@
 //! What `argosy cluster` and `argosy nodepool` understand.
 
 use super::Noun;
-use crate::cmd::wait;
+use crate::cmd::{pool, wait};
 use crate::config::Duration;
 use crate::failure::{Exit, Failure};
 use crate::session::Session;
@@ -30,7 +30,8 @@ Examples:
   argosy nodepool create workers -c alpha --machine-type n1-standard-4 --nodes 3 --wait
   argosy nodepool list -c alpha
   argosy nodepool patch alpha/workers --set nodeCount=5
-  argosy nodepool statuses alpha/workers")]
+  argosy nodepool statuses alpha/workers
+  argosy nodepool explain alpha/workers")]
 pub(crate) struct NodepoolVerb {
     /// The cluster, by name or id.
     #[arg(short, long, global = true, value_name = "CLUSTER")]
@@ -49,6 +50,9 @@ pub(super) enum ClusterVerbs {
 #[derive(Subcommand, Debug)]
 pub(super) enum NodepoolVerbs {
     Create(CreateNodepool),
+    Explain(pool::Explain),
+    Simulate(pool::Simulate),
+    Resume(pool::Resume),
     #[command(flatten)]
     Rest(Common),
 }
