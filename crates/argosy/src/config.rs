@@ -25,6 +25,7 @@ use argosy_core::sentinel::Rules;
 use argosy_server::listen;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One section as the documentation shows it.
@@ -80,6 +81,13 @@ mod nodes;
 
 pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 
+mod machines;
+
+pub(crate) use machines::{
+    AgentProgram, AwsProvider, GcpProvider, LambdaProvider, Machines, ProcessProvider, ProcessType,
+    ProviderOf, SimulatedProvider, StaticHost, StaticProvider,
+};
+
 mod workload;
 
 pub(crate) use workload::{WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook};
@@ -115,6 +123,10 @@ section! {
         nodes: Nodes = Nodes::default(),
         /// Who runs the work on nodes.
         workload_system: WorkloadSystem = WorkloadSystem::default(),
+        /// Where machines come from, by the name that pools give: `NAME: {type: aws, …}`.
+        providers: BTreeMap<String, ProviderOf> = BTreeMap::new(),
+        /// How machines are bought, watched and returned.
+        machines: Machines = Machines::default(),
         /// What is forgotten, and when.
         retention: Retention = Retention::default(),
         /// Providers, regions and machine types; what is given replaces the built-in catalog.

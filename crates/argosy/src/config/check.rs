@@ -41,6 +41,8 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
     times(config, &mut complaints);
     complaints.extend(config.nodes.complaints());
     complaints.extend(config.workload_system.complaints());
+    complaints.extend(config.machines.complaints());
+    complaints.extend(super::machines::complaints(&config.providers, &config.machines));
     if let Err(failure) = policy(config) {
         let why = if failure.why.is_empty() { vec![failure.what] } else { failure.why };
         complaints.extend(why.into_iter().map(|why| format!("nodes.policy_file: {why}")));

@@ -1,15 +1,17 @@
 //! `docs/config.md`, printed from the structs.
 
 use super::{
-    Adapter, Adapters, Auth, BreakerOf, BudgetOf, Claims, ConditionRule, Conditions, Config,
-    FleetNodes, Issuer, Limits, Log, Nodes, Retention, Secret, Section, Sentinel, SimulatedCloud,
-    Tls, Webhooks, WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
+    Adapter, Adapters, AgentProgram, Auth, AwsProvider, BreakerOf, BudgetOf, Claims, ConditionRule,
+    Conditions, Config, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log, Machines,
+    Nodes, ProcessProvider, ProcessType, Retention, Secret, Section, Sentinel, SimulatedCloud,
+    SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks, WorkloadKubernetes,
+    WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 24] = [
+const SECTIONS: [(&str, Section); 34] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -31,6 +33,16 @@ const SECTIONS: [(&str, Section); 24] = [
     ("workload_system.webhook", WorkloadWebhook::SECTION),
     ("workload_system.slurm", WorkloadSlurm::SECTION),
     ("workload_system.kubernetes", WorkloadKubernetes::SECTION),
+    ("machines", Machines::SECTION),
+    ("machines.agent", AgentProgram::SECTION),
+    ("providers.NAME, `type: simulated`", SimulatedProvider::SECTION),
+    ("providers.NAME, `type: process`", ProcessProvider::SECTION),
+    ("providers.NAME, `type: process`, types[]", ProcessType::SECTION),
+    ("providers.NAME, `type: aws`", AwsProvider::SECTION),
+    ("providers.NAME, `type: gcp`", GcpProvider::SECTION),
+    ("providers.NAME, `type: lambda`", LambdaProvider::SECTION),
+    ("providers.NAME, `type: static`", StaticProvider::SECTION),
+    ("providers.NAME, `type: static`, hosts[]", StaticHost::SECTION),
     ("retention", Retention::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
@@ -82,13 +94,27 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "workload_system.webhook" => serde_json::to_value(WorkloadWebhook::default()),
         "workload_system.slurm" => serde_json::to_value(WorkloadSlurm::default()),
         "workload_system.kubernetes" => serde_json::to_value(WorkloadKubernetes::default()),
+        "machines.agent" => serde_json::to_value(AgentProgram::default()),
+        "providers.NAME, `type: simulated`" => serde_json::to_value(SimulatedProvider::default()),
+        "providers.NAME, `type: process`" => serde_json::to_value(ProcessProvider::default()),
+        "providers.NAME, `type: process`, types[]" => serde_json::to_value(ProcessType::default()),
+        "providers.NAME, `type: aws`" => serde_json::to_value(AwsProvider::default()),
+        "providers.NAME, `type: gcp`" => serde_json::to_value(GcpProvider::default()),
+        "providers.NAME, `type: lambda`" => serde_json::to_value(LambdaProvider::default()),
+        "providers.NAME, `type: static`" => serde_json::to_value(StaticProvider::default()),
+        "providers.NAME, `type: static`, hosts[]" => serde_json::to_value(StaticHost::default()),
         name => return defaults.get(name).cloned().unwrap_or_default(),
     };
     entry.unwrap_or_default()
 }
 
 fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Value) {
-    let title = if path.is_empty() { "Top level".to_owned() } else { format!("`{path}`") };
+    // What has more than a key in it brings its own marks.
+    let title = match path.split_once(", ") {
+        None if path.is_empty() => "Top level".to_owned(),
+        None => format!("`{path}`"),
+        Some((key, rest)) => format!("`{key}`, {rest}"),
+    };
     let _ = writeln!(text, "\n## {title}\n\n{}\n", sentence(section.about));
     if path == "adapters.cluster[]" {
         text.push_str("Entries of `adapters.nodepool` have the same form.\n\n");
@@ -103,7 +129,8 @@ fn write_section(text: &mut String, path: &str, section: &Section, defaults: &Va
     }
     if path == "adapters.cluster[].secret" {
         text.push_str(
-            "`store_password` and `workload_system.webhook.secret` have the same form.\n\n",
+            "`store_password`, `workload_system.webhook.secret`, `machines.agent_token` and the \
+             secrets of `providers` have the same form.\n\n",
         );
     }
     text.push_str("| key | form | default | |\n|---|---|---|---|\n");
@@ -145,11 +172,14 @@ fn form(kind: &str) -> &'static str {
     match kind.replace(' ', "").as_str() {
         "String" | "Option<String>" => "text",
         "PathBuf" | "Option<PathBuf>" => "path",
-        "usize" | "u32" | "f64" => "number",
+        "usize" | "u16" | "u32" | "f64" | "Option<f64>" => "number",
         "bool" => "true or false",
         "Duration" | "Option<Duration>" => "duration",
         "Vec<String>" => "list of text",
-        "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" => "list of sections",
+        "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" | "Vec<ProcessType>"
+        | "Vec<StaticHost>" => "list of sections",
+        "BTreeMap<String,f64>" => "names and numbers",
+        "BTreeMap<String,ProviderOf>" => "names and sections",
         "Secret" => "reference to a secret",
         "BTreeMap<String,String>" => "names and texts",
         "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel"

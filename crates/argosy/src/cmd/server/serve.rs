@@ -4,6 +4,7 @@ use super::hosts;
 use crate::config::{Config, Profile, conditions, graph, policy};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
+use argosy_control::extension::Extensions;
 use argosy_control::ids::Ids;
 use argosy_control::provider::Provider;
 use argosy_control::scheduler::Scheduler;
@@ -59,6 +60,7 @@ pub(crate) async fn serve(
         clouds: clouds(config, cloud.as_ref()),
         notifier: notifier(config, clock)?,
         schedulers: schedulers(config, clock).await?,
+        extensions: Extensions::default(),
     };
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
@@ -243,6 +245,7 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
         authorization: config.auth.authorization,
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
         nodes: config.nodes.settings(),
+        machines: config.machines.settings(),
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
