@@ -14,7 +14,7 @@ mod source;
 pub(crate) use check::{check, conditions, graph, policy};
 pub(crate) use docs::docs;
 pub(crate) use duration::Duration;
-pub(crate) use source::{Override, load};
+pub(crate) use source::{Override, load, navarch_of, read};
 
 use crate::failure::Failure;
 use argosy_core::access::{Authorization, Role};
@@ -84,9 +84,12 @@ pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 mod machines;
 
 pub(crate) use machines::{
-    AgentProgram, AwsProvider, GcpProvider, LambdaProvider, Machines, ProcessProvider, ProcessType,
-    ProviderOf, SimulatedProvider, StaticHost, StaticProvider,
+    AgentProgram, AwsProvider, DeclaredOf, DeclaredPool, GcpProvider, LambdaProvider, Machines,
+    ProcessProvider, ProcessType, ProviderOf, SimulatedProvider, StaticHost, StaticProvider,
+    catalog, declared,
 };
+
+pub(crate) mod navarch;
 
 mod workload;
 
@@ -127,6 +130,8 @@ section! {
         providers: BTreeMap<String, ProviderOf> = BTreeMap::new(),
         /// How machines are bought, watched and returned.
         machines: Machines = Machines::default(),
+        /// Node pools of the cluster `default`, by name: those that are not there are made at each start.
+        pools: BTreeMap<String, DeclaredOf> = BTreeMap::new(),
         /// What is forgotten, and when.
         retention: Retention = Retention::default(),
         /// Providers, regions and machine types; what is given replaces the built-in catalog.

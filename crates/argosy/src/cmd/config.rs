@@ -1,7 +1,7 @@
 //! `argosy config`: the server's configuration, checked and explained without starting it.
 
 use super::server;
-use crate::config::{docs, load};
+use crate::config::{docs, load, navarch, navarch_of, read};
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Grid, Paint, Screen, document, note, print};
 use clap::{ArgMatches, Args, Subcommand};
@@ -14,7 +14,8 @@ use std::path::PathBuf;
 Examples:
   argosy config check argosy.yaml
   argosy config print --config argosy.yaml
-  argosy config print --defaults")]
+  argosy config print --defaults
+  argosy config convert navarch.yaml > argosy.yaml")]
 pub(crate) struct Verb {
     #[command(subcommand)]
     verb: Verbs,
@@ -37,6 +38,19 @@ Examples:
         config: Option<PathBuf>,
     },
     Print(Print),
+    /// Print a configuration file of Navarch as one of ours.
+    ///
+    /// Everything that upstream ignores without a word, or that means something else here, is a comment in it.
+    #[command(after_help = "\
+`argosy server --config FILE` takes a file of Navarch as it is, too.
+
+Examples:
+  argosy config convert navarch.yaml > argosy.yaml
+  argosy config check argosy.yaml")]
+    Convert {
+        /// The file.
+        file: PathBuf,
+    },
     /// Print the reference of all keys, as Markdown.
     #[command(after_help = "Examples:\n  argosy config docs > config.md")]
     Docs,
@@ -115,6 +129,14 @@ pub(super) fn run(
                     print(&grid.render(&screen, true));
                 }
             }
+        }
+        Verbs::Convert { file } => {
+            let Some(converted) = navarch_of(&read(file)?, file)? else {
+                return Err(Failure::usage(format!("{} is no file of Navarch", file.display()))
+                    .why("its sections are server, providers, pools and defaults")
+                    .fix("`argosy config check` checks a file of ours"));
+            };
+            print(&navarch::yaml(&converted));
         }
         Verbs::Docs => print(&docs(server::FLAGS)),
     }

@@ -43,6 +43,7 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
     complaints.extend(config.workload_system.complaints());
     complaints.extend(config.machines.complaints());
     complaints.extend(super::machines::complaints(&config.providers, &config.machines));
+    complaints.extend(super::machines::pool_complaints(config));
     if let Err(failure) = policy(config) {
         let why = if failure.why.is_empty() { vec![failure.what] } else { failure.why };
         complaints.extend(why.into_iter().map(|why| format!("nodes.policy_file: {why}")));

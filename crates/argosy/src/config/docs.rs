@@ -2,16 +2,16 @@
 
 use super::{
     Adapter, Adapters, AgentProgram, Auth, AwsProvider, BreakerOf, BudgetOf, Claims, ConditionRule,
-    Conditions, Config, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log, Machines,
-    Nodes, ProcessProvider, ProcessType, Retention, Secret, Section, Sentinel, SimulatedCloud,
-    SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks, WorkloadKubernetes,
-    WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
+    Conditions, Config, DeclaredOf, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log,
+    Machines, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section, Sentinel,
+    SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
+    WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 34] = [
+const SECTIONS: [(&str, Section); 35] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -43,6 +43,7 @@ const SECTIONS: [(&str, Section); 34] = [
     ("providers.NAME, `type: lambda`", LambdaProvider::SECTION),
     ("providers.NAME, `type: static`", StaticProvider::SECTION),
     ("providers.NAME, `type: static`, hosts[]", StaticHost::SECTION),
+    ("pools.NAME", DeclaredOf::SECTION),
     ("retention", Retention::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
@@ -94,6 +95,7 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "workload_system.webhook" => serde_json::to_value(WorkloadWebhook::default()),
         "workload_system.slurm" => serde_json::to_value(WorkloadSlurm::default()),
         "workload_system.kubernetes" => serde_json::to_value(WorkloadKubernetes::default()),
+        "pools.NAME" => serde_json::to_value(DeclaredOf::default()),
         "machines.agent" => serde_json::to_value(AgentProgram::default()),
         "providers.NAME, `type: simulated`" => serde_json::to_value(SimulatedProvider::default()),
         "providers.NAME, `type: process`" => serde_json::to_value(ProcessProvider::default()),
@@ -179,7 +181,8 @@ fn form(kind: &str) -> &'static str {
         "Vec<Issuer>" | "Vec<Adapter>" | "Vec<ConditionRule>" | "Vec<ProcessType>"
         | "Vec<StaticHost>" => "list of sections",
         "BTreeMap<String,f64>" => "names and numbers",
-        "BTreeMap<String,ProviderOf>" => "names and sections",
+        "Map<String,Value>" => "anything",
+        "BTreeMap<String,ProviderOf>" | "BTreeMap<String,DeclaredOf>" => "names and sections",
         "Secret" => "reference to a secret",
         "BTreeMap<String,String>" => "names and texts",
         "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel"

@@ -1,9 +1,15 @@
 //! Where machines come from, how they get their agent, and how long what may take.
 
-use super::{Duration, Key, Secret, Section};
+use super::{Config, Duration, Key, Secret, Section};
 use argosy_control::MachineSettings;
+use argosy_core::autoscale::Autoscaling;
+use argosy_core::catalog::{Catalog, MachineType, ProviderCatalog};
 use argosy_core::instance::Limits as InstanceLimits;
+use argosy_core::label::Labels;
+use argosy_core::name::Name;
+use argosy_core::pool::PoolSpec;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -85,8 +91,8 @@ section! {
         region: String = "local".to_owned(),
         /// The zones of the region.
         zones: Vec<String> = Vec::new(),
-        /// What can be bought; without it, `gpu-8x` with eight made-up H100 and `host` with what is there.
-        types: Vec<ProcessType> = Vec::new(),
+        /// What can be bought.
+        types: Vec<ProcessType> = ProcessType::usual(),
         /// How many processes there may be at once: this host has to carry them.
         max_processes: u32 = 64,
     }
@@ -105,6 +111,15 @@ section! {
         gpus: u32 = 0,
         /// What it is said to cost an hour, in US dollars.
         price_per_hour: Option<f64> = None,
+    }
+}
+
+impl ProcessType {
+    /// What can be bought where nobody says otherwise: eight made-up GPUs, or what this host has.
+    fn usual() -> Vec<Self> {
+        let (name, gpu) = ("gpu-8x".to_owned(), "fake:8xH100".to_owned());
+        let made_up = Self { name, gpu, cpus: 8, gpus: 8, ..Self::default() };
+        vec![made_up, Self { name: "host".to_owned(), ..Self::default() }]
     }
 }
 
@@ -244,6 +259,37 @@ section! {
     }
 }
 
+section! {
+    /// A node pool that is made at start, if it is not there. Later it is changed like any other.
+    DeclaredOf {
+        /// What is asked for, as in the API: `nodeCount`, `machineType`, `providers`, `autoscaling`, …
+        spec: Map<String, Value> = Map::new(),
+        /// Labels of the node pool.
+        labels: BTreeMap<String, String> = BTreeMap::new(),
+    }
+}
+
+/// A node pool of the cluster `default` that is to be made if it is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DeclaredPool {
+    /// Its name.
+    pub(crate) name: String,
+    /// What is asked for.
+    pub(crate) spec: Map<String, Value>,
+    /// Its labels.
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// The node pools that the configuration declares.
+pub(crate) fn declared(config: &Config) -> Vec<DeclaredPool> {
+    let pools = config.pools.iter().map(|(name, pool)| DeclaredPool {
+        name: name.clone(),
+        spec: pool.spec.clone(),
+        labels: pool.labels.clone(),
+    });
+    pools.collect()
+}
+
 impl Machines {
     /// What the loops go by.
     pub(crate) fn settings(&self) -> MachineSettings {
@@ -301,6 +347,58 @@ impl Machines {
     }
 }
 
+/// What can be asked for: the catalog of the file, or the built-in one with every provider of the file in it.
+pub(crate) fn catalog(config: &Config) -> Catalog {
+    if let Some(catalog) = &config.catalog {
+        return catalog.clone();
+    }
+    let built_in = Catalog::default();
+    let mut catalog = built_in.clone();
+    for (name, provider) in &config.providers {
+        let known = |kind: &str| built_in.providers.get(kind).cloned();
+        let mut offered = known(provider.kind()).or_else(|| known(name)).unwrap_or_else(|| {
+            let (regions, machine_types) = (Vec::new(), BTreeMap::new());
+            ProviderCatalog { display: name.clone(), regions, machine_types }
+        });
+        let (region, types) = provider.sells();
+        if !types.is_empty() {
+            offered.machine_types = types;
+            offered.regions.clear();
+        }
+        if let Some(region) = region.filter(|region| !offered.regions.contains(region)) {
+            offered.regions.push(region);
+        }
+        catalog.providers.insert(name.clone(), offered);
+    }
+    catalog
+}
+
+/// What is wrong with the node pools that are declared.
+pub(crate) fn pool_complaints(config: &Config) -> Vec<String> {
+    let catalog = catalog(config);
+    let mut found = Vec::new();
+    for (name, pool) in &config.pools {
+        let key = format!("pools.{name}");
+        if let Err(error) = Name::parse(name) {
+            found.push(format!("{key}: {}", error.message));
+        }
+        let labels = pool.labels.iter().map(|(key, value)| (key.clone(), value.clone().into()));
+        if let Err(errors) = Labels::parse(&labels.collect()) {
+            found
+                .extend(errors.into_iter().map(|error| format!("{key}.labels: {}", error.message)));
+        }
+        if let Err(errors) = PoolSpec::read(&pool.spec, &Map::new(), &catalog) {
+            found.extend(errors.into_iter().map(|error| format!("{key}: {}", error.message)));
+        }
+        if let Some(autoscaling) = pool.spec.get("autoscaling")
+            && let Err(errors) = Autoscaling::parse(autoscaling, &format!("{key}.autoscaling"))
+        {
+            found.extend(errors.into_iter().map(|error| format!("{key}: {}", error.message)));
+        }
+    }
+    found
+}
+
 /// What does not fit together in the providers.
 pub(crate) fn complaints(
     providers: &BTreeMap<String, ProviderOf>,
@@ -341,6 +439,28 @@ impl ProviderOf {
             ProviderOf::Gcp(_) => "gcp",
             ProviderOf::Lambda(_) => "lambda",
             ProviderOf::Static(_) => "static",
+        }
+    }
+
+    /// Its own region, and the machine types that the file itself names.
+    fn sells(&self) -> (Option<String>, BTreeMap<String, MachineType>) {
+        match self {
+            ProviderOf::Simulated(_) => (None, BTreeMap::new()),
+            ProviderOf::Process(process) => {
+                let sold = |it: &ProcessType| {
+                    (it.name.clone(), MachineType { cpus: it.cpus, gpus: it.gpus })
+                };
+                (Some(process.region.clone()), process.types.iter().map(sold).collect())
+            }
+            ProviderOf::Static(hosts) => {
+                let sold = |host: &StaticHost| {
+                    (host.machine_type.clone(), MachineType { cpus: host.cpus, gpus: host.gpus })
+                };
+                (Some(hosts.region.clone()), hosts.hosts.iter().map(sold).collect())
+            }
+            ProviderOf::Aws(aws) => (Some(aws.region.clone()), BTreeMap::new()),
+            ProviderOf::Gcp(gcp) => (Some(gcp.region.clone()), BTreeMap::new()),
+            ProviderOf::Lambda(lambda) => (lambda.region.clone(), BTreeMap::new()),
         }
     }
 

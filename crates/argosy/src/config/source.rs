@@ -1,6 +1,6 @@
 //! Where the configuration comes from: defaults, the file, the environment, flags; later wins.
 
-use super::{Config, check};
+use super::{Config, check, navarch};
 use crate::failure::Failure;
 use argosy_core::nearest::nearest;
 use serde::Serialize;
@@ -33,7 +33,16 @@ pub(crate) fn load(file: Option<&Path>, overrides: Vec<Override>) -> Result<Effe
     let (config, file) = match file {
         Some(path) => {
             let text = read(path)?;
-            let (config, set) = parse(&text, path)?;
+            let (config, set) = match navarch_of(&text, path)? {
+                Some(converted) => {
+                    for (key, sentence) in &converted.remarks {
+                        crate::output::note(&format!("{}: {key}: {sentence}", path.display()));
+                    }
+                    let set = serde_json::to_value(&converted.config).unwrap_or_default();
+                    (converted.config, set)
+                }
+                None => parse(&text, path)?,
+            };
             (config, Some((path.to_owned(), set)))
         }
         None => (Config::default(), None),
@@ -55,7 +64,23 @@ pub(crate) fn load(file: Option<&Path>, overrides: Vec<Override>) -> Result<Effe
     Ok(Effective { config, file, overrides })
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+/// A file of Navarch's, read as ours; `None` if it is none.
+///
+/// # Errors
+/// It is one, and cannot be understood.
+pub(crate) fn navarch_of(text: &str, path: &Path) -> Result<Option<navarch::Converted>, Failure> {
+    // What is not YAML is for the strict reader to complain about.
+    let Ok(tree) = serde_saphyr::from_str::<Value>(text) else { return Ok(None) };
+    if !navarch::is_navarch(&tree) {
+        return Ok(None);
+    }
+    let converted = navarch::convert(&tree);
+    let of = |failure: Failure| failure.why(format!("in {}, a file of Navarch", path.display()));
+    converted.map(Some).map_err(of)
+}
+
+/// Reads the text of a file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let unreadable =
         |why: String| Failure::usage(format!("cannot read {}", path.display())).why(why);
     let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();

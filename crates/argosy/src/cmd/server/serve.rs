@@ -1,7 +1,7 @@
 //! The parts of the server, chosen and put together. Nothing else picks implementations.
 
 use super::hosts;
-use crate::config::{Config, Profile, conditions, graph, policy};
+use crate::config::{Config, Profile, catalog, conditions, graph, policy};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::extension::Extensions;
@@ -241,7 +241,7 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
             past: sentinel.report_past.signed(),
             future: sentinel.report_future.signed(),
         },
-        catalog: config.catalog.clone().unwrap_or_default(),
+        catalog: catalog(config),
         authorization: config.auth.authorization,
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
         nodes: config.nodes.settings(),
