@@ -16,6 +16,9 @@ mod watch;
 mod client;
 
 #[cfg(test)]
+mod instance;
+
+#[cfg(test)]
 mod node;
 
 #[cfg(test)]

@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) control: Control,
     pub(crate) authenticator: Authenticator,
     pub(crate) stop: watch::Sender<bool>,
+    /// For what only loops write.
+    pub(crate) store: Store,
     _tasks: Tasks,
 }
 
@@ -142,15 +144,24 @@ impl World {
             authorization: Authorization::Team,
             conditions: BTreeMap::new(),
             nodes: hands_off(),
+            machines: Default::default(),
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,
             history_kept: day,
         };
         let (clouds, schedulers) = (BTreeMap::new(), Vec::new());
-        let outside = Outside { clouds, notifier: Arc::new(Nobody), schedulers };
-        let control =
-            Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);
+        let (notifier, extensions) = (Arc::new(Nobody), Default::default());
+        let outside = Outside { clouds, notifier, schedulers, extensions };
+        let control = Control::start(
+            store.clone(),
+            settings,
+            outside,
+            clock,
+            Ids::Random,
+            "test",
+            &mut tasks,
+        );
         let (stop, shutdown) = watch::channel(false);
         let boom = Router::new().route("/boom", get(async || -> &'static str { panic!("hush") }));
         let authenticator = Authenticator::new(tokens(), Vec::new(), clock).await.unwrap();
@@ -165,7 +176,7 @@ impl World {
             build_time: "today".to_owned(),
         };
         let router = server.router();
-        Self { router, control, authenticator, stop, _tasks: tasks }
+        Self { router, control, authenticator, stop, store, _tasks: tasks }
     }
 
     /// Sends a request as somebody, or as nobody if the name is empty.

@@ -1,6 +1,7 @@
-use super::{CHUNK, Listed, write};
-use argosy_api::rpc::navarch::ListNodesResponse;
+use super::{CHUNK, Listed, ListedInstance, write};
+use argosy_api::rpc::navarch::{ListInstancesResponse, ListNodesResponse};
 use argosy_core::health::{Health, HealthState};
+use argosy_core::instance::Instance;
 use argosy_core::label::Labels;
 use argosy_core::node::{Duty, Gpu, Liveness, Machine, Node, NodeId, Place};
 use buffa::Message;
@@ -61,6 +62,48 @@ async fn both_forms_say_the_same_however_many_chunks_they_have() {
         for (node, (document, heard_at)) in proto.nodes.iter().zip(&nodes) {
             assert_eq!(node.node_id, document.id.as_str());
             assert_eq!((node.gpus.len(), node.last_heartbeat.is_set()), (8, heard_at.is_some()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn instances_are_written_the_same_in_both_forms() {
+    let instance: Arc<Instance> = Arc::new(
+        serde_json::from_value(serde_json::json!({
+            "id": "w-1", "tenant": "one", "pool": "01890a5d-ac96-774b-bcce-b302099a8057",
+            "pool_name": "workers", "number": 1, "token": "01890a5d-ac96-774b-bcce-b302099a8058",
+            "ordered_at": "2026-03-01T12:00:00Z", "why": "",
+            "order": { "provider": "aws", "region": "us-east-1", "machine_type": "p5.48xlarge" },
+            "state": { "state": "running", "machine": "i-1", "node": "w-1",
+                       "since": "2026-03-01T12:05:00Z" },
+        }))
+        .unwrap(),
+    );
+    let labels = Arc::new(Labels::default());
+    let row = || ListedInstance {
+        instance: instance.clone(),
+        message: "fine".into(),
+        labels: labels.clone(),
+    };
+    for len in [0, 1, CHUNK + 1] {
+        let rows: Vec<_> = (0..len).map(|_| row()).collect();
+        let proto = write(&rows, CodecFormat::Proto).await.unwrap().body;
+        let proto = proto.encode(CodecFormat::Proto).unwrap();
+        let proto = ListInstancesResponse::decode_from_slice(&proto).unwrap();
+        let json = write(&rows, CodecFormat::Json).await.unwrap().body;
+        let json = json.encode(CodecFormat::Json).unwrap();
+        let read: ListInstancesResponse = serde_json::from_slice(&json).unwrap();
+        assert!(proto == read && proto.instances.len() == len);
+        for info in &proto.instances {
+            assert_eq!((info.instance_id.as_str(), info.node_id.as_str()), ("w-1", "w-1"));
+            assert_eq!(
+                (info.pool_name.as_str(), info.status_message.as_str()),
+                ("workers", "fine")
+            );
+            assert_eq!(info.state.to_i32(), 3, "INSTANCE_STATE_RUNNING");
+            assert!(
+                info.created_at.is_set() && info.ready_at.is_set() && !info.terminated_at.is_set()
+            );
         }
     }
 }
