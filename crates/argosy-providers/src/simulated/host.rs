@@ -62,9 +62,16 @@ impl SimulatedCloud {
     ///
     /// # Errors
     /// None: it does not end.
-    pub async fn host(self, hosts: Arc<dyn Boots>) -> Result<(), Infallible> {
+    pub fn host(
+        self,
+        hosts: Arc<dyn Boots>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         // Whoever came first stays: there is one for each process.
         _ = self.inner.hosts.set(hosts.clone());
+        self.watch(hosts)
+    }
+
+    async fn watch(self, hosts: Arc<dyn Boots>) -> Result<(), Infallible> {
         let mut stirred = self.inner.stirred.subscribe();
         let mut up: BTreeMap<String, Up> = BTreeMap::new();
         loop {
