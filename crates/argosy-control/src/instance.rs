@@ -212,7 +212,7 @@ impl Instances {
             for instance in view.instances().map(|instance| &*instance.value) {
                 let name = &instance.order.provider;
                 // A provider that is gone matters for as long as something of it may exist.
-                let matters = shown.contains_key(name) || !instance.state.is_over();
+                let matters = self.providers.contains_key(name) || !instance.state.is_over();
                 if !matters || !self.office.shows_instance(view, caller, instance) {
                     continue;
                 }
