@@ -125,6 +125,20 @@ impl Instances {
         Self { office, providers, board: Board::default() }
     }
 
+    /// See `Control::unprovided`.
+    pub(crate) fn unprovided(&self) -> Vec<(String, usize)> {
+        let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+        self.office.store.read(|view| {
+            for record in view.instances().filter(|record| !record.value.state.is_over()) {
+                let provider = &record.value.order.provider;
+                if !self.providers.contains_key(provider) {
+                    *lost.entry(provider.clone()).or_default() += 1;
+                }
+            }
+        });
+        lost.into_iter().collect()
+    }
+
     /// One instance, by its id or by what its provider calls the machine.
     ///
     /// # Errors

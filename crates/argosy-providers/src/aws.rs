@@ -40,13 +40,9 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tracing::warn;
 
+pub use crate::user_data::UserData;
 pub use credential::{Credentials, Keys};
 pub use pace::{Rate, Rates};
-
-/// How a machine gets its agent: what EC2 hands to it at its first boot.
-///
-/// Equal for equal purchases: EC2 refuses a token that comes back with other user data.
-pub type UserData = Arc<dyn Fn(&Purchase) -> String + Send + Sync>;
 
 /// An account in a region, and how machines are made there. Another region is another provider.
 #[derive(Clone)]
@@ -261,7 +257,7 @@ impl Aws {
             let (field, message) = ("image".to_owned(), message.to_owned());
             return Err(Trouble::Invalid { field, message });
         }
-        let user_data = (self.user_data)(purchase);
+        let user_data = self.user_data.of(purchase);
         if USER_DATA_MAX < user_data.len() {
             let len = user_data.len();
             let message = format!("user data has {len} bytes; EC2 takes {USER_DATA_MAX}");
@@ -382,6 +378,10 @@ impl Aws {
 
 #[async_trait]
 impl Provider for Aws {
+    fn kind(&self) -> &str {
+        "aws"
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities {
             tokens: true,

@@ -208,6 +208,10 @@ impl Gcp {
 
 #[async_trait]
 impl Provider for Gcp {
+    fn kind(&self) -> &str {
+        "gcp"
+    }
+
     fn abilities(&self) -> Abilities {
         // Lists over all zones are put together from the zones' own, which follow within seconds.
         let list_lag = SignedDuration::from_secs(30);

@@ -257,6 +257,10 @@ impl Lambda {
 
 #[async_trait]
 impl Provider for Lambda {
+    fn kind(&self) -> &str {
+        "lambda"
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities {
             tokens: false,

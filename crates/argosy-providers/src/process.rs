@@ -366,6 +366,10 @@ impl Processes {
 
 #[async_trait]
 impl Provider for Processes {
+    fn kind(&self) -> &str {
+        "process"
+    }
+
     fn abilities(&self) -> Abilities {
         let list_lag = SignedDuration::ZERO;
         Abilities { tokens: true, tags: true, reboot: true, console: true, spot: false, list_lag }

@@ -250,6 +250,10 @@ impl Drop for Turn<'_> {
 
 #[async_trait]
 impl Provider for Hosts {
+    fn kind(&self) -> &str {
+        "static"
+    }
+
     fn abilities(&self) -> Abilities {
         let root = self.settings.hosts.iter().all(|host| host.user == "root");
         Abilities {

@@ -81,7 +81,7 @@ mod nodes;
 
 pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 
-mod machines;
+pub(crate) mod machines;
 
 pub(crate) use machines::{
     AgentProgram, AwsProvider, DeclaredOf, DeclaredPool, GcpProvider, LambdaProvider, Machines,
@@ -130,6 +130,9 @@ section! {
         providers: BTreeMap<String, ProviderOf> = BTreeMap::new(),
         /// How machines are bought, watched and returned.
         machines: Machines = Machines::default(),
+        /// What autoscalers show to the servers that they measure pools by, by the name that specs give: bearer
+        /// tokens, by reference.
+        metrics_credentials: BTreeMap<String, Secret> = BTreeMap::new(),
         /// Node pools of the cluster `default`, by name: those that are not there are made at each start.
         pools: BTreeMap<String, DeclaredOf> = BTreeMap::new(),
         /// What is forgotten, and when.

@@ -265,7 +265,7 @@ async fn what_cannot_be_bought_is_not_asked_for() {
 #[tokio::test]
 async fn user_data_that_ec2_would_not_take_is_refused_here() {
     let long =
-        |settings: &mut Settings| settings.user_data = Arc::new(|_| "x".repeat(16 * 1024 + 1));
+        |settings: &mut Settings| settings.user_data = UserData::new(|_| "x".repeat(16 * 1024 + 1));
     let bench = Bench::with(long).await;
     let answer = bench.aws.create(&purchase(1, bench.order())).await;
     assert!(matches!(answer, Err(Trouble::Invalid { .. })), "{answer:?}");
@@ -316,7 +316,7 @@ fn settings_that_cannot_be_used_are_refused() {
         image: String::new(),
         key_name: None,
         instance_profile: None,
-        user_data: Arc::new(|_| String::new()),
+        user_data: UserData::default(),
         prices: BTreeMap::new(),
         rates: Rates::default(),
     };

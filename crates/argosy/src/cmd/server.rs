@@ -1,5 +1,7 @@
 //! `argosy server`: what it understands, and the one place where its parts are put together.
 
+mod clouds;
+mod declared;
 mod hosts;
 pub(super) mod log;
 

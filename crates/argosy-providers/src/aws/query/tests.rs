@@ -223,7 +223,7 @@ fn aws(endpoint: Url, clock: Clock) -> Aws {
         image: "ami-1".to_owned(),
         key_name: None,
         instance_profile: None,
-        user_data: Arc::new(|_| String::new()),
+        user_data: UserData::default(),
         prices: BTreeMap::new(),
         rates: Rates::default(),
     };

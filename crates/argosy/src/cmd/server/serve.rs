@@ -1,18 +1,18 @@
 //! The parts of the server, chosen and put together. Nothing else picks implementations.
 
-use super::hosts;
+use super::{clouds, declared, hosts};
 use crate::config::{Config, Profile, catalog, conditions, graph, policy};
 use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::extension::Extensions;
 use argosy_control::ids::Ids;
-use argosy_control::provider::Provider;
 use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Outside, Settings};
 use argosy_core::adapter::TimeWindow;
 use argosy_core::sentinel::Rules;
-use argosy_providers::simulated::{Latencies, SimulatedCloud, console};
+use argosy_providers::metrics::{Token, WebMetrics};
+use argosy_providers::simulated::console;
 use argosy_providers::webhook::{Secret, WebhookNotifier};
 use argosy_scaleout::postgres::Postgres;
 use argosy_server::Server;
@@ -35,9 +35,6 @@ use tracing::{error, info};
 /// Where the simulated cloud's console is.
 const CLOUD_PREFIX: &str = "/simulated-cloud/v1";
 
-/// The simulated cloud's file in the data directory.
-const CLOUD_FILE: &str = "simulated-cloud.json";
-
 /// Opens everything, serves until a signal comes or something dies, and stops in order.
 ///
 /// `when_ready` runs beside the server once it listens; when it ends, so does the server.
@@ -55,17 +52,22 @@ pub(crate) async fn serve(
     let (store, driver) = Store::open(engine(config).await?).await.map_err(unusable)?;
     tasks.start("store", driver.run());
 
-    let cloud = simulated_cloud(config, clock)?;
+    let cloud = clouds::simulated(config, clock)?;
     let outside = Outside {
-        clouds: clouds(config, cloud.as_ref()),
+        clouds: clouds::clouds(config, cloud.as_ref(), address, clock)?,
         notifier: notifier(config, clock)?,
         schedulers: schedulers(config, clock).await?,
-        extensions: Extensions::default(),
+        extensions: Extensions { metrics: Some(measures(config, clock)?), ..Extensions::default() },
     };
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
     let control =
         Control::start(store, settings(config)?, outside, clock, ids, &holder, &mut tasks);
+    let lost = control.unprovided();
+    if !lost.is_empty() {
+        return Err(unprovided(&lost));
+    }
+    declared::make(&control, config).await?;
     if let Some(spec) = policy(config)? {
         let wrong = |error| Failure::usage("nodes.policy_file cannot be used").why(error);
         control.policies.seed(spec).map_err(wrong)?;
@@ -189,6 +191,18 @@ impl StopSignals {
     }
 }
 
+/// G9: what a provider still has would be lost sight of.
+fn unprovided(lost: &[(String, usize)]) -> Failure {
+    let lost: Vec<String> =
+        lost.iter().map(|(name, count)| format!("{count} of provider `{name}`")).collect();
+    Failure::usage(format!(
+        "there are machines of providers that are not configured: {}",
+        lost.join(", ")
+    ))
+    .why("nobody would watch or return them")
+    .fix("put the providers back, delete their node pools, and take them out when no machine is left")
+}
+
 fn unusable(error: argosy_store::Error) -> Failure {
     Failure::failed("the store cannot be used").why(error)
 }
@@ -253,39 +267,6 @@ fn settings(config: &Config) -> Result<Settings, Failure> {
     })
 }
 
-fn simulated_cloud(config: &Config, clock: Clock) -> Result<Option<SimulatedCloud>, Failure> {
-    if !config.simulated_cloud.enabled {
-        return Ok(None);
-    }
-    let catalog = config.catalog.clone().unwrap_or_default();
-    let latencies = match config.simulated_cloud.instant {
-        true => Latencies::INSTANT,
-        false => Latencies::default(),
-    };
-    if config.store == "memory:" {
-        return Ok(Some(SimulatedCloud::in_memory(catalog, clock, latencies)));
-    }
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::failed("the simulated cloud cannot be used").why(error)
-    };
-    std::fs::create_dir_all(&config.data_dir).map_err(|error| failed(&error))?;
-    let file = config.data_dir.join(CLOUD_FILE);
-    SimulatedCloud::open(&file, catalog, clock, Some(latencies))
-        .map(Some)
-        .map_err(|error| failed(&error))
-}
-
-/// Every provider of the catalog is the simulated cloud under its name, or none is there.
-fn clouds(config: &Config, cloud: Option<&SimulatedCloud>) -> BTreeMap<String, Arc<dyn Provider>> {
-    let Some(cloud) = cloud else { return BTreeMap::new() };
-    let named = |name: String| {
-        let provider: Arc<dyn Provider> = Arc::new(cloud.named(&name));
-        (name, provider)
-    };
-    let catalog = config.catalog.clone().unwrap_or_default();
-    catalog.providers.into_keys().map(named).collect()
-}
-
 fn notifier(config: &Config, clock: Clock) -> Result<Arc<WebhookNotifier>, Failure> {
     let mut secrets = HashMap::new();
     for adapter in config.adapters.cluster.iter().chain(&config.adapters.nodepool) {
@@ -301,6 +282,21 @@ fn notifier(config: &Config, clock: Clock) -> Result<Arc<WebhookNotifier>, Failu
     let notifier = WebhookNotifier::new(secrets, allow, clock)
         .map_err(|error| Failure::failed("webhooks cannot be sent").why(error))?;
     Ok(Arc::new(notifier))
+}
+
+/// What measures pools whose spec asks for more than heartbeats.
+fn measures(config: &Config, clock: Clock) -> Result<Arc<WebMetrics>, Failure> {
+    let allow: Result<Vec<_>, _> = config.webhooks.allow.iter().map(|text| text.parse()).collect();
+    let allow = allow.map_err(|error| Failure::usage("webhooks.allow is wrong").why(error))?;
+    let mut tokens = BTreeMap::new();
+    for (name, secret) in &config.metrics_credentials {
+        if let Some(token) = secret.read(&format!("metrics_credentials.{name}"))? {
+            tokens.insert(name.clone(), Token::new(token));
+        }
+    }
+    let metrics = WebMetrics::new(allow, tokens, clock)
+        .map_err(|error| Failure::failed("metrics cannot be asked for").why(error))?;
+    Ok(Arc::new(metrics))
 }
 
 /// The workload systems. Nobody is asked anything yet: one that is down must not keep us from starting.
