@@ -142,6 +142,7 @@ impl Control {
             board: PulseBoard::default(),
             clouds: clouds.clone(),
             extensions: Arc::new(extensions),
+            told: instances.board.clone(),
         };
         let hands = {
             let adapters = adapters.clone();

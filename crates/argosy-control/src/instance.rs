@@ -280,7 +280,8 @@ impl Instances {
             });
             let cost_per_hour = members.iter().filter_map(|member| member.cost_per_hour).sum();
             let book = view.pool_book(pool).cloned();
-            let advice = self.board.advice(pool);
+            let advice = book.as_ref().and_then(|book| book.value.advice.clone());
+            let advice = advice.map(|(_, advice)| advice);
             Ok(Explained { resource, book, members, cost_per_hour, advice, at })
         })
     }

@@ -36,7 +36,6 @@ use query::{Client, Effect, Fault, FaultKind, Query};
 use reqwest::Url;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
 use tokio::sync::Mutex;
 use tracing::warn;
 

@@ -406,7 +406,7 @@ async fn handle(ask: Ask) -> Answer {
         Operation::ListProviders => instance::providers(&ask),
         Operation::ThawProvider => instance::thaw(&ask).await,
         Operation::ExplainPool => instance::explain(&ask),
-        Operation::PoolHistory => instance::history(&ask),
+        Operation::PoolHistory => instance::history(&ask).await,
         Operation::SimulatePool => instance::simulate(&ask).await,
         Operation::ResumePool => instance::resume(&ask).await,
     }

@@ -84,9 +84,8 @@ pub(crate) use nodes::{BreakerOf, BudgetOf, FleetNodes, Nodes};
 pub(crate) mod machines;
 
 pub(crate) use machines::{
-    AgentProgram, AwsProvider, DeclaredOf, DeclaredPool, GcpProvider, LambdaProvider, Machines,
-    ProcessProvider, ProcessType, ProviderOf, SimulatedProvider, StaticHost, StaticProvider,
-    catalog, declared,
+    AgentProgram, AwsProvider, DeclaredOf, GcpProvider, LambdaProvider, Machines, ProcessProvider,
+    ProcessType, ProviderOf, SimulatedProvider, StaticHost, StaticProvider, catalog,
 };
 
 pub(crate) mod navarch;

@@ -2,11 +2,12 @@
 
 use super::Instances;
 use crate::Error;
+use crate::loops::machines::history;
 use crate::office::allow_verb;
 use argosy_core::access::{Caller, Verb};
 use argosy_core::autoscale::{
-    Autoscaling, Metrics, RawMetrics, RawSample, Refused, Sample, SimPool, SimStep, Summary,
-    simulate,
+    Autoscaling, History, Metrics, RawMetrics, RawSample, Refused, Sample, SimPool, SimStep,
+    Summary, simulate,
 };
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
@@ -47,17 +48,17 @@ pub struct Simulated {
 }
 
 impl Instances {
-    /// What was measured of a pool lately, oldest first. It is kept in the process that leads.
+    /// What was measured of a pool, oldest first.
     ///
     /// # Errors
     /// `NotFound`, `Forbidden`.
-    pub fn history(&self, caller: &Caller, pool: ResourceId) -> Result<Vec<Sample>, Error> {
+    pub async fn history(&self, caller: &Caller, pool: ResourceId) -> Result<Vec<Sample>, Error> {
         allow_verb(caller, Verb::Read)?;
         self.office.store.read(|view| self.pool(view, caller, Verb::Read, pool).map(drop))?;
-        Ok(self.board.history(pool).to_vec())
+        history(&self.office, pool).await
     }
 
-    /// Replays a pool's history. It may take a second: not for a thread that others wait for.
+    /// Replays a history: the one that is asked for, or what was `recorded`. It may take a second: not for a thread that others wait for.
     ///
     /// # Errors
     /// `NotFound`, `Forbidden`; `Invalid` if the autoscaling, or the pool's spec, is; `Precondition` if there
@@ -67,6 +68,7 @@ impl Instances {
         caller: &Caller,
         pool: ResourceId,
         asked: Simulate,
+        recorded: Vec<Sample>,
     ) -> Result<Simulated, Error> {
         allow_verb(caller, Verb::Read)?;
         let (resource, cluster) = self.office.store.read(|view| {
@@ -87,7 +89,7 @@ impl Instances {
         };
         let autoscaling = Autoscaling::parse(autoscaling, "autoscaling").map_err(Error::Invalid)?;
         let (history, refused) = match asked.history {
-            None => (self.board.history(pool), Vec::new()),
+            None => (History::from(recorded), Vec::new()),
             Some(history) => {
                 let raw = RawMetrics { history, ..RawMetrics::default() };
                 let (metrics, refused) = Metrics::plausible(raw);

@@ -18,6 +18,7 @@ mod step;
 use crate::Error;
 use crate::adapter::Adapters;
 use crate::extension::Extensions;
+use crate::instance::board::Board;
 use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
@@ -41,6 +42,8 @@ use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
+
+pub(crate) use scale::history;
 
 const NAME: &str = "machines";
 
@@ -106,6 +109,7 @@ pub(crate) struct Parts {
     pub(crate) board: PulseBoard,
     pub(crate) clouds: Clouds,
     pub(crate) extensions: Arc<Extensions>,
+    pub(crate) told: Board,
 }
 
 /// Runs until the process ends.
@@ -556,6 +560,9 @@ impl Desk {
             return Ok(());
         }
         self.room.remove(&pool);
+        if let Some((buy, trouble)) = step::too_dear(&self.bench, &plan.buy) {
+            return books::no_room(&self.bench, pool, &buy, &trouble).await;
+        }
         for record in step::order(&self.bench, scene, &plan).await? {
             self.call(&record);
         }
@@ -616,6 +623,7 @@ impl Desk {
             Ok(machines) => {
                 let first = !shelf.compared;
                 let saved = books::compare(&self.bench, shelf, &name, machines, began_at).await;
+                self.bench.told.note_listed(&name, began_at);
                 if saved.is_ok() && first {
                     info!(provider = name, "compared the provider's machines with our records");
                 }

@@ -150,9 +150,9 @@ pub(super) fn explain(ask: &Ask) -> Answer {
     json(StatusCode::OK, &convert::instance::explained(&explained))
 }
 
-pub(super) fn history(ask: &Ask) -> Answer {
+pub(super) async fn history(ask: &Ask) -> Answer {
     let pool = named_pool(ask)?;
-    let samples = ask.server.control.instances.history(&ask.caller, pool)?;
+    let samples = ask.server.control.instances.history(&ask.caller, pool).await?;
     json(StatusCode::OK, &convert::instance::history(pool, &samples))
 }
 
@@ -161,10 +161,14 @@ pub(super) async fn simulate(ask: &Ask) -> Answer {
     let asked = convert::instance::simulate(ask.object()?).map_err(Fault::fields)?;
     let at_work = ask.gate.enter().await?;
     let (instances, caller) = (ask.server.control.instances.clone(), ask.caller.clone());
+    let recorded = match asked.history {
+        Some(_) => Vec::new(),
+        None => instances.history(&caller, pool).await?,
+    };
     let run = move || {
         // With the work, not with the request: who gives up does not make room for more of it.
         let _at_work = at_work;
-        instances.simulate(&caller, pool, asked)
+        instances.simulate(&caller, pool, asked, recorded)
     };
     let simulated = tokio::task::spawn_blocking(run).await.map_err(|error| {
         tracing::error!(%error, "a simulation could not be made");

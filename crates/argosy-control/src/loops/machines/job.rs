@@ -196,11 +196,15 @@ pub(super) async fn reboot(
     if !bench.leads().await {
         return Ended::Fenced;
     }
+    // Whether it helped is the node's to show.
     let outcome = match in_time(cloud.reboot(&machine)).await {
-        Ok(()) => "the provider boots it again".to_owned(),
+        Ok(()) => {
+            info!(instance = %id, "the provider boots a machine again");
+            return Ended::Well;
+        }
         Err(trouble) => trouble.to_string(),
     };
-    info!(instance = %id, outcome, "reboot");
+    warn!(instance = %id, outcome, "could not boot a machine again");
     let Some(record) = bench
         .office
         .store

@@ -5,12 +5,12 @@ use super::{Bench, SELF};
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::Catalog;
-use argosy_core::command::Command;
+use argosy_core::command::{Command, CommandKind, CommandState};
 use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::Instance;
+use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
-use argosy_core::node::{Liveness, Node};
+use argosy_core::node::{Gpu, Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
@@ -34,6 +34,8 @@ pub(super) struct Scene {
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
     provider: Option<String>,
+    /// Those of its GPUs that are known to be bad.
+    condemned: BTreeSet<String>,
 }
 
 /// A record, and its node.
@@ -44,6 +46,8 @@ pub(super) struct Seen {
     heard: bool,
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
+    /// What came of the cure that was last tried, if that is known and not written down yet.
+    pub(super) concluded: Option<String>,
 }
 
 impl Scene {
@@ -59,11 +63,17 @@ impl Scene {
             let excused = view.outlook().is_some();
             let records =
                 view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
+            let records: Vec<Seen> = records.collect();
+            let nodes = records.iter().filter_map(|seen| seen.node.as_ref());
+            let gpus = nodes.flat_map(|node| node.value.gpus.iter().map(Gpu::hardware));
+            let condemned = gpus.filter(|gpu| view.condemned(gpu).is_some());
+            let condemned = condemned.map(str::to_owned).collect();
             let adapters = office.adapters(Kind::NodePool);
             let ours = adapters.iter().find(|spec| spec.is_loop());
             let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
             Some(Scene {
-                records: records.collect(),
+                condemned,
+                records,
                 spec: PoolSpec::read(&resource.value.spec, &cluster.value.spec, catalog),
                 book: view.pool_book(id).cloned(),
                 fresh_book: PoolBook::new(id),
@@ -136,8 +146,7 @@ impl Scene {
         {
             return nothing(if deleting { removed() } else { outcome });
         }
-        let store = &bench.office.store;
-        let bad = |serial: &str| store.read(|view| view.condemned(serial).is_some());
+        let bad = |serial: &str| self.condemned.contains(serial);
         let nodes = bench.office.nodes();
         let settings = nodes.of(Some(&self.pool_name));
         let picture = Picture {
@@ -235,6 +244,7 @@ fn seen(
     let pulse = bench.board.find(id);
     let lost = node.as_ref().filter(|node| node.value.liveness == Liveness::Unreachable);
     Seen {
+        concluded: concluded(view, &record.value, node.as_ref(), now),
         commanded: view.commands_of(id).any(|command| ours(&command.value)),
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
@@ -244,6 +254,38 @@ fn seen(
             .map(|node| now.duration_since(node.value.liveness_since).max(SignedDuration::ZERO)),
         record: record.clone(),
         node,
+    }
+}
+
+/// How long a node that was booted again has to show whether it is well.
+const BOOTED_FOR: SignedDuration = SignedDuration::from_secs(60);
+
+/// What came of the cure that was last tried: of a diagnostic, how the command ended; of a reboot, that it
+/// happened, once the node had time to show how it is.
+fn concluded(
+    view: &View,
+    record: &Instance,
+    node: Option<&Stored<Node>>,
+    now: Timestamp,
+) -> Option<String> {
+    let last = record.tried.last().filter(|last| last.outcome.is_empty())?;
+    let node = &node?.value;
+    match last.cure {
+        Cure::Diagnose => {
+            let test = view.commands_of(node.id.as_str()).rev().find(|command| {
+                command.value.kind == CommandKind::RunDiagnostic
+                    && last.at <= command.value.issued_at
+            })?;
+            let CommandState::Done { outcome, message, .. } = &test.value.state else {
+                return None;
+            };
+            Some(format!("{outcome:?}: {message}"))
+        }
+        Cure::Reboot => {
+            let shown = node.is_well() || BOOTED_FOR <= now.duration_since(node.joined_at);
+            (last.at < node.joined_at && shown).then(|| "it has booted again".to_owned())
+        }
+        Cure::Replace => None,
     }
 }
 

@@ -11,7 +11,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance, InstanceId, Reason};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
-use argosy_core::machine::MachineId;
+use argosy_core::machine::{MachineId, Trouble};
 use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan, Step};
 use argosy_store::Txn;
@@ -30,6 +30,7 @@ pub(super) type Reboot = (InstanceId, MachineId, String);
 /// Takes the steps of a plan, and keeps the pool's book. Says which machines are to be booted again.
 pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Vec<Reboot>, Error> {
     let mut reboots = Vec::new();
+    conclude(bench, scene).await?;
     // With what is bought its book is written; see `order`.
     let book = plan.book.as_ref().filter(|_| plan.buy.is_empty());
     if plan.steps.is_empty() && book.is_none_or(|book| book == scene.book()) {
@@ -55,6 +56,16 @@ pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Ve
         reboots.extend(bench.office.decide(decide).await?.1);
     }
     Ok(reboots)
+}
+
+/// Writes down what came of cures: the ladder goes on from there.
+async fn conclude(bench: &Bench, scene: &Scene) -> Result<(), Error> {
+    for seen in &scene.records {
+        let Some(outcome) = &seen.concluded else { continue };
+        let noted = |record: &Instance, _: Timestamp| record.outcome_of_last(outcome);
+        super::books::amend(bench, &seen.record.value, "conclude", noted).await?;
+    }
+    Ok(())
 }
 
 /// Writes down what is to be bought: a record each, with the token of the call that follows.
@@ -100,6 +111,25 @@ pub(super) async fn order(
     }
     bench.office.stats.machines_ordered.add(u64::try_from(records.len()).unwrap_or(0));
     Ok(records)
+}
+
+/// What would cost more than all machines together may, and what to say about it.
+pub(super) fn too_dear(bench: &Bench, buy: &[Buy]) -> Option<(Buy, Trouble)> {
+    let most = bench.settings().max_hourly_cost?;
+    let now: f64 = bench
+        .office
+        .store
+        .read(|view| view.instances().filter_map(|record| record.value.cost_per_hour()).sum());
+    let more: f64 = buy.iter().filter_map(|buy| buy.order.price_per_hour).sum();
+    if now + more <= most {
+        return None;
+    }
+    let message = format!(
+        "All machines together may cost {most:.2} $/h (machines.max_hourly_cost). They cost {now:.2} $/h, and \
+         this would add {more:.2} $/h"
+    );
+    let code = "CostGuard".to_owned();
+    Some((buy.first()?.clone(), Trouble::Capacity { code, message }))
 }
 
 /// Lets go of every machine of a pool that is gone, and forgets its book.
