@@ -38,7 +38,9 @@ pub fn busy(sweep: &Result<Sweep, GpuError>, ours: &BTreeSet<u32>) -> Busy {
             }
         }
     }
-    if let (true, Some((index, why))) = (found.is_empty(), sweep.unreadable.first_key_value()) {
+    // What fell off the bus runs nothing; any other that cannot be read might.
+    let mut unsure = sweep.unreadable.iter().filter(|(_, why)| *why != "GPU_IS_LOST");
+    if let (true, Some((index, why))) = (found.is_empty(), unsure.next()) {
         return Busy::Unknown(format!("GPU {index} cannot be read: {why}"));
     }
     if found.is_empty() { Busy::Free } else { Busy::With(found) }

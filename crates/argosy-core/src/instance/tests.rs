@@ -344,7 +344,7 @@ fn a_return_is_looked_after_and_over_when_the_provider_says_gone() {
     let going = running().leaving(Reason::ScaleDown, at(100)).unwrap();
     assert_eq!(then(&going, true, 100), "terminate");
     let asked = going.asked(Ok(()), at(101));
-    assert_eq!(then(&asked, true, 101), "wait until 106");
+    assert_eq!(then(&asked, true, 101), "wait until 102");
     assert_eq!(then(&asked, true, 106), "look");
     let stopping = machine_of(&asked, "i-1", MachineState::Stopping);
     let later = asked.seen(Some(&stopping), find(106), &abilities(true, 60), at(106)).unwrap();

@@ -3,7 +3,9 @@
 use super::{Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Step, plan};
 use crate::fixture::{at, by, cluster, command_id, hold, node};
 use crate::health::{Ends, Finding, HealthState, Severity};
-use crate::instance::{Failure, Instance, InstanceId, Provisioning, Reason, State, Terminating};
+use crate::instance::{
+    Cure, Failure, Instance, InstanceId, Provisioning, Reason, State, Terminating,
+};
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, MachineId, Notice, NoticeKind, Offer, Order, Trouble};
 use crate::name::Name;
@@ -119,6 +121,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         nodes,
         types: vec!["n1-standard-4".to_owned()],
         providers: vec![gcp()],
+        cures: vec![Cure::Diagnose, Cure::Reboot, Cure::Replace],
         ..PoolSpec::default()
     };
     let mut town = Town {

@@ -144,7 +144,8 @@ impl Default for PoolSpec {
             maintenance: Windows::default(),
             autoscaling: None,
             remedy: Remedy::Replace,
-            cures: vec![Cure::Diagnose, Cure::Reboot, Cure::Replace],
+            // With another bought first nothing is missing meanwhile; a cure takes the node away for its drain.
+            cures: vec![Cure::Replace],
             drain_for: None,
             max_unavailable: Unavailable::Percent(10.0),
             min_available: 0,

@@ -2,6 +2,12 @@ use super::*;
 use crate::fixture::at;
 use crate::pool::fixture::{ABILITIES, finding, one};
 
+/// A pool in which everything may be tried.
+fn ladder() -> PoolSpec {
+    let cures = vec![Cure::Diagnose, Cure::Reboot, Cure::Replace];
+    PoolSpec { cures, ..PoolSpec::default() }
+}
+
 /// What is done about a node with these findings and this past, by the words of both.
 #[track_caller]
 fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) {
@@ -26,7 +32,7 @@ fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) 
         notice: None,
         commanded: false,
     };
-    let treatment = treat(&member, &PoolSpec::default(), Some(&ABILITIES), &[], at(0));
+    let treatment = treat(&member, &ladder(), Some(&ABILITIES), &[], at(0));
     assert_eq!(
         format!("{treatment:?}").split('(').next().unwrap(),
         expected,

@@ -442,7 +442,7 @@ impl<'a> Reader<'a> {
         const WORDS: [(&str, Cure); 3] =
             [("diagnose", Cure::Diagnose), ("reboot", Cure::Reboot), ("replace", Cure::Replace)];
         if !self.spec.contains_key("cures") {
-            return WORDS.iter().map(|(_, cure)| *cure).collect();
+            return PoolSpec::default().cures;
         }
         let mut cures = Vec::new();
         for (index, sent) in self.names("cures", WORDS.len()).iter().enumerate() {
