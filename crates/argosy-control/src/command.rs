@@ -130,7 +130,7 @@ impl Commands {
         let open = sheet.open();
         let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
         let nodes = self.office.nodes();
-        let settings = nodes.of(found.value.pool.as_deref());
+        let settings = nodes.of_node(&found.value);
         let issued = issue(&found.value, &waiting, order, id, settings, now).map_err(refused)?;
         let command = Arc::new(issued.command.clone());
         if new.dry_run {
@@ -187,7 +187,7 @@ impl Commands {
                 sheet.amended(node, entries, "hear");
             }
             let nodes = self.office.nodes();
-            let settings = nodes.of(found.value.pool.as_deref());
+            let settings = nodes.of_node(&found.value);
             sheet.elapse(settings, now);
             let told = match wire {
                 Wire::Argosy => tell_one(&mut sheet, now),

@@ -199,12 +199,6 @@ impl Control {
         }
     }
 
-    /// Providers that machines of ours are at and that are not configured, with how many there are: who started
-    /// like this would lose sight of them (G9).
-    pub fn unprovided(&self) -> Vec<(String, usize)> {
-        self.instances.unprovided()
-    }
-
     /// Every loop ran when it last should have.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use argosy_core::label::Labels;
 use argosy_core::pool::PoolBook;
 use argosy_core::resource::{Kind, Resource};
 use argosy_core::search::{Filter, Order};
+use argosy_store::Store;
 use argosy_store::view::View;
 use board::Board;
 use jiff::Timestamp;
@@ -117,26 +118,30 @@ pub struct Explained {
     pub at: Timestamp,
 }
 
+/// Providers that machines of ours are at and that are not configured, with how many there are: who started like
+/// this would lose sight of them (G9). To be asked before the loops are started.
+pub fn unprovided(
+    store: &Store,
+    providers: &BTreeMap<String, Arc<dyn Provider>>,
+) -> Vec<(String, usize)> {
+    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+    store.read(|view| {
+        let live = view.instances().filter(|record| !record.value.state.is_over());
+        let named = live.map(|record| &record.value.order.provider);
+        let orphans = view.orphans().map(|orphan| &orphan.value.provider);
+        for provider in named.chain(orphans).filter(|name| !providers.contains_key(*name)) {
+            *lost.entry(provider.clone()).or_default() += 1;
+        }
+    });
+    lost.into_iter().collect()
+}
+
 impl Instances {
     pub(crate) fn new(
         office: Arc<Office>,
         providers: Arc<BTreeMap<String, Arc<dyn Provider>>>,
     ) -> Self {
         Self { office, providers, board: Board::default() }
-    }
-
-    /// See `Control::unprovided`.
-    pub(crate) fn unprovided(&self) -> Vec<(String, usize)> {
-        let mut lost: BTreeMap<String, usize> = BTreeMap::new();
-        self.office.store.read(|view| {
-            for record in view.instances().filter(|record| !record.value.state.is_over()) {
-                let provider = &record.value.order.provider;
-                if !self.providers.contains_key(provider) {
-                    *lost.entry(provider.clone()).or_default() += 1;
-                }
-            }
-        });
-        lost.into_iter().collect()
     }
 
     /// One instance, by its id or by what its provider calls the machine.

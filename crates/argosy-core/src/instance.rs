@@ -136,6 +136,9 @@ pub struct Instance {
     /// Whose place it is to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<InstanceId>,
+    /// Whether the machine was there before the record: then nobody knows what exactly was ordered.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub adopted: bool,
     /// What was tried to make it well; the oldest first, at most `TRIED_MAX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -165,6 +168,10 @@ impl Sight {
     pub fn is_well(&self) -> bool {
         self.missing_since.is_none() && self.stopped_since.is_none()
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// How many attempts at a cure are remembered.

@@ -252,7 +252,7 @@ impl<'a> Planner<'a> {
     fn look_at(&mut self, index: usize) {
         let Some(subject) = self.fleet.nodes.get(index) else { return };
         let node = subject.node;
-        let settings = self.settings.of(node.pool.as_deref());
+        let settings = self.settings.of_node(node);
         let bad = judge(subject, self.fleet.excuse, settings);
         match (&node.duty, subject.cordon_pending) {
             (Duty::Active, Some(since)) => self.under_way(index, &bad, since),
@@ -300,7 +300,7 @@ impl<'a> Planner<'a> {
             return self.hold(node, "cordon", guard, || reason);
         }
         self.free(node);
-        let grace = self.settings.of(node.pool.as_deref()).cordon_grace;
+        let grace = self.settings.of_node(node).cordon_grace;
         let enforce = node.liveness == Liveness::Unreachable || passed(since, grace, self.now);
         match bad {
             Bad::Sick | Bad::Lost if enforce => {
@@ -338,7 +338,7 @@ impl<'a> Planner<'a> {
     fn candidate(&mut self, index: usize, remedy: Remedy) {
         let Some(subject) = self.fleet.nodes.get(index) else { return };
         let node = subject.node;
-        if self.settings.of(node.pool.as_deref()).remedy < remedy {
+        if self.settings.of_node(node).remedy < remedy {
             return self.free(node);
         }
         let (since, drain) = (turned_bad_at(node), remedy == Remedy::Drain);

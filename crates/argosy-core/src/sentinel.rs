@@ -183,6 +183,8 @@ fn due(
 /// When the adapter counts as stalled, unless it does already, or is done.
 fn deadline(of: &Resource, spec: &AdapterSpec, turn: Timestamp) -> Option<Timestamp> {
     let owes = done(of, &spec.name).is_none() && !of.stalled.contains_key(&spec.name);
+    // A loop that has reported says by itself what keeps it.
+    let owes = owes && !(spec.is_loop() && last_report(of, spec).is_some());
     let heard = last_report(of, spec).map_or(turn, |report| report.last_report_time.max(turn));
     owes.then(|| later(heard, spec.deadline))
 }

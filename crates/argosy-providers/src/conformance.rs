@@ -739,6 +739,7 @@ impl<R: Rig> Bench<'_, R> {
             ordered_at: Timestamp::UNIX_EPOCH,
             why: String::new(),
             replaces: None,
+            adopted: false,
             tried: Vec::new(),
             notice: None,
             sight: Default::default(),

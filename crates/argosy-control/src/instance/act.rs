@@ -149,7 +149,7 @@ impl Instances {
                 region: orphan.region.clone(),
                 zone: orphan.zone.clone(),
                 machine_type: orphan.machine_type.clone(),
-                // Nobody knows any more; nothing is decided by it for a machine that exists.
+                // Nobody knows any more; see `adopted`.
                 spot: false,
                 image: String::new(),
                 price_per_hour: orphan.price_per_hour,
@@ -157,6 +157,7 @@ impl Instances {
             ordered_at: now,
             why: format!("adopted by {}: {reason}", caller.subject),
             replaces: None,
+            adopted: true,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),

@@ -105,7 +105,7 @@ async fn sweep(office: &Office, fence: &Fence, now: Timestamp) -> Result<(), Err
 fn is_due(office: &Office, view: &View, command: &Command, now: Timestamp) -> bool {
     let Some(node) = view.node(command.node.as_str()) else { return true };
     let nodes = office.nodes();
-    let settings = nodes.of(node.value.pool.as_deref());
+    let settings = nodes.of_node(&node.value);
     elapsed(&node.value, command, &[], settings, now).is_some()
 }
 
@@ -121,7 +121,7 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         };
         let mut sheet = Sheet::of(view, found);
         let nodes = office.nodes();
-        let settings = nodes.of(found.value.pool.as_deref());
+        let settings = nodes.of_node(&found.value);
         sheet.elapse(settings, now);
         if sheet.is_blank() {
             return Ok((None, ()));

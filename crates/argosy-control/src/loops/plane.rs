@@ -84,7 +84,7 @@ fn of_pools(office: &Office, view: &View) -> NodeSettings {
         if !says("maxUnavailable") {
             wanted.budget = base.budget;
         }
-        nodes.pools.insert(name, wanted);
+        nodes.specs.entry(pool.tenant.clone()).or_default().insert(name, wanted);
     }
     nodes
 }

@@ -319,7 +319,7 @@ impl<'a> Desk<'a> {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let nodes = self.office.nodes();
-        let settings = nodes.of(node.value.pool.as_deref());
+        let settings = nodes.of_node(&node.value);
         let mut sheet = Sheet::of(view, node);
         // Before what follows from it, as the story is told.
         sheet.note(decision(action, now));
@@ -396,7 +396,7 @@ impl<'a> Desk<'a> {
                     continue;
                 }
                 let nodes = self.office.nodes();
-                let settings = nodes.of(before.value.pool.as_deref());
+                let settings = nodes.of_node(&before.value);
                 let mut after = (*before.value).clone();
                 after.held.clone_from(held);
                 let waits = held.as_ref().is_some_and(|held| held.guard == "hold-down");

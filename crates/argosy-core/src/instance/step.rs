@@ -39,6 +39,9 @@ const RETRY_AFTER_MAX: SignedDuration = SignedDuration::from_hours(1);
 const LOOK_EVERY: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_mins(2));
 
+/// When the gate is asked again after it did not open.
+const HELD_FOR: SignedDuration = SignedDuration::from_secs(10);
+
 /// How a look was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingFacts {
@@ -81,6 +84,7 @@ impl Instance {
             ordered_at: now,
             why,
             replaces,
+            adopted: false,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),
@@ -281,6 +285,14 @@ impl Instance {
         }
     }
 
+    /// Its return is held back by ourselves: to be tried again, and nobody was asked.
+    #[must_use]
+    pub fn held(&self, now: Timestamp) -> Self {
+        let State::Terminating(leaving) = &self.state else { return self.clone() };
+        let retry_at = Some(after(now, HELD_FOR));
+        self.with(State::Terminating(Terminating { retry_at, ..leaving.clone() }))
+    }
+
     /// Keeps the end of what it wrote on its console, cleaned; `None` if it is not leaving, or that is kept
     /// already.
     pub fn kept_console(&self, text: &str) -> Option<Self> {
@@ -427,7 +439,9 @@ impl Instance {
         };
         let stopped_since = stopped.then(|| self.sight.stopped_since.unwrap_or(now));
         let sight = Sight { missing_since: None, stopped_since };
-        (sight != self.sight).then(|| Self { sight, ..self.clone() })
+        let notice = shown.notice.clone();
+        let news = sight != self.sight || notice != self.notice;
+        news.then(|| Self { sight, notice, ..self.clone() })
     }
 
     /// A machine that should be up is not shown.

@@ -64,7 +64,7 @@ fn started(
         return Some(format!("I3: it is {}", node.status().as_str()));
     }
     let sick = node.health.state == HealthState::Unhealthy;
-    let act_after = settings.of(node.pool.as_deref()).act_after;
+    let act_after = settings.of_node(node).act_after;
     let lost = node.liveness == Liveness::Unreachable
         && fleet.excuse.is_none()
         && of.unreachable_for.is_some_and(|time| act_after <= time);
@@ -127,7 +127,7 @@ fn over_budget(
             continue;
         }
         let out = node.in_disruption() || subject.cordon_pending.is_some();
-        let old = passed(node.joined_at, settings.of(node.pool.as_deref()).warm_up, now);
+        let old = passed(node.joined_at, settings.of_node(node).warm_up, now);
         for area in Area::of(node) {
             if let Some((used, total)) = counted.get_mut(&area) {
                 *used += usize::from(out);
@@ -149,6 +149,6 @@ fn budget<'s>(area: Area<'_>, settings: &'s NodeSettings) -> &'s Budget {
         Area::Fleet => &settings.fleet.budget,
         Area::Zone(..) => &settings.fleet.zone_budget,
         Area::Pool(_, "") => &settings.defaults.budget,
-        Area::Pool(_, pool) => &settings.of(Some(pool)).budget,
+        Area::Pool(tenant, pool) => &settings.of_pool(tenant, Some(pool)).budget,
     }
 }

@@ -391,6 +391,7 @@ impl<'a> Round<'a> {
             ordered_at: self.now,
             why: format!("adopted: {} carries our tags and had no record", machine.id),
             replaces: None,
+            adopted: true,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),

@@ -1,6 +1,7 @@
 //! What the node plane goes by, for the whole fleet and per pool. The defaults are the product's
 //! promises; each can be set.
 
+use crate::node::Node;
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
 
@@ -11,12 +12,25 @@ pub struct NodeSettings {
     pub defaults: PoolSettings,
     /// By the name of the pool.
     pub pools: BTreeMap<String, PoolSettings>,
+    /// What the specs of node pools say, by tenant and name: the deployment's settings in it.
+    pub specs: BTreeMap<String, BTreeMap<String, PoolSettings>>,
     /// Of the fleet as a whole.
     pub fleet: FleetSettings,
 }
 
 impl NodeSettings {
-    /// The settings of a pool.
+    /// The settings of a node: those of its pool.
+    pub fn of_node(&self, node: &Node) -> &PoolSettings {
+        self.of_pool(&node.tenant, node.pool.as_deref())
+    }
+
+    /// The settings of a tenant's pool.
+    pub fn of_pool(&self, tenant: &str, pool: Option<&str>) -> &PoolSettings {
+        let said = pool.and_then(|pool| self.specs.get(tenant)?.get(pool));
+        said.unwrap_or_else(|| self.of(pool))
+    }
+
+    /// The deployment's settings for pools of a name.
     pub fn of(&self, pool: Option<&str>) -> &PoolSettings {
         pool.and_then(|pool| self.pools.get(pool)).unwrap_or(&self.defaults)
     }

@@ -241,10 +241,7 @@ pub(super) fn condemned(member: &Member<'_>) -> Vec<String> {
 pub(super) fn ailment(member: &Member<'_>) -> String {
     let Some(node) = member.node else { return "it has no node".to_owned() };
     if node.liveness == Liveness::Unreachable {
-        return match member.lost_for {
-            Some(time) => format!("unreachable for {} min", time.as_secs() / 60),
-            None => "unreachable".to_owned(),
-        };
+        return format!("unreachable since {:.0}", node.liveness_since);
     }
     let bad = node.findings.iter().any(|finding| finding.severity == Some(Severity::Unhealthy));
     if bad && let Some(finding) = decisive(&node.findings) {

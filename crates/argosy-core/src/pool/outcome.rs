@@ -233,18 +233,19 @@ impl Teller<'_, '_, '_> {
         Outcome::Progress { reason, message, data: self.data() }
     }
 
-    /// Whom is waited for, and for how long already.
+    /// Whom is waited for, and since when.
     fn waiting_for(&self) -> Vec<String> {
         let mut parts = Vec::new();
-        let minutes = |index: &usize| {
-            let member = self.picture.members.get(*index)?;
-            Some(self.now.duration_since(member.instance.ordered_at).as_mins().max(0))
+        let ordered_at = |index: &usize| {
+            self.picture.members.get(*index).map(|member| member.instance.ordered_at)
         };
-        let oldest = self.summary.coming.iter().filter_map(minutes).max();
-        if let Some(minutes) = oldest.filter(|minutes| 0 < *minutes) {
+        // A time and not an age, so that waiting is not news.
+        let oldest = self.summary.coming.iter().filter_map(ordered_at).min();
+        let late = |at: &Timestamp| 60 <= self.now.duration_since(*at).as_secs();
+        if let Some(since) = oldest.filter(late) {
             let names: Vec<&str> =
                 self.summary.coming.iter().filter_map(|index| name(self.picture, *index)).collect();
-            parts.push(format!("waiting for {} to register ({minutes} min)", listed(&names)));
+            parts.push(format!("waiting for {} to register since {since:.0}", listed(&names)));
         }
         let trouble = self.summary.coming.iter().find_map(|index| {
             let member = self.picture.members.get(*index)?;

@@ -184,7 +184,15 @@ pub enum Step {
 /// target and `maxUnavailable` are held; no node in service is disturbed below `minAvailable`; a node that can
 /// still work is let go only after its replacement is ready, and what runs on it has ended or had its time.
 pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
-    Planner::new(picture, now).plan()
+    let mut plan = Planner::new(picture, now).plan();
+    // What an autoscaler left behind must not come back with the next one.
+    let book = plan.book.as_ref().unwrap_or(picture.book);
+    let left = book.target.is_some() || book.scaled.is_some() || book.advice.is_some();
+    if picture.spec.autoscaling.is_none() && left {
+        let (target, scaled, advice) = (None, None, None);
+        plan.book = Some(PoolBook { target, scaled, advice, ..book.clone() });
+    }
+    plan
 }
 
 #[cfg(test)]

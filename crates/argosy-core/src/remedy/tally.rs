@@ -64,7 +64,7 @@ struct Tally<'a> {
 impl<'a> Tally<'a> {
     fn new(area: Area<'a>, node: &Node, settings: &NodeSettings) -> Self {
         let fleet = &settings.fleet;
-        let pool = settings.of(node.pool.as_deref());
+        let pool = settings.of_node(node);
         let (budget, settings) = match area {
             Area::Fleet => (fleet.budget, fleet.breaker),
             Area::Zone(..) => (fleet.zone_budget, fleet.zone_breaker),
@@ -130,7 +130,7 @@ impl<'a> Tallies<'a> {
                 });
             }
             all.places.push(places);
-            let warm = !passed(node.joined_at, settings.of(node.pool.as_deref()).warm_up, now);
+            let warm = !passed(node.joined_at, settings.of_node(node).warm_up, now);
             let hold = node.duty.hold();
             let out_since = hold.filter(|hold| hold.automatic).map(|hold| hold.at);
             let out_since = out_since.or(subject.cordon_pending);

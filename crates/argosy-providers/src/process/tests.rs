@@ -175,6 +175,7 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         ordered_at: Timestamp::UNIX_EPOCH,
         why: String::new(),
         replaces: None,
+        adopted: false,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),

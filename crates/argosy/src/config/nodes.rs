@@ -169,6 +169,7 @@ impl Nodes {
         let fleet = &self.fleet;
         NodeSettings {
             defaults: self.of_pool(),
+            specs: BTreeMap::new(),
             pools: pools.map(|(name, pool)| (name.clone(), self.changed(pool).of_pool())).collect(),
             fleet: FleetSettings {
                 budget: fleet.budget.settings(FleetSettings::default().budget),
@@ -180,7 +181,7 @@ impl Nodes {
                 clock_skew_max: fleet.clock_skew.signed(),
                 events_per_second: fleet.events_per_second,
                 events_burst: fleet.events_burst,
-            },
+        },
         }
     }
 

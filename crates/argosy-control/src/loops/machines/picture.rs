@@ -148,7 +148,7 @@ impl Scene {
         }
         let bad = |serial: &str| self.condemned.contains(serial);
         let nodes = bench.office.nodes();
-        let settings = nodes.of(Some(&self.pool_name));
+        let settings = nodes.of_pool(&self.resource.value.tenant, Some(&self.pool_name));
         let picture = Picture {
             resource: &self.resource.value,
             spec: &spec,

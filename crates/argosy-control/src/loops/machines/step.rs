@@ -316,7 +316,7 @@ impl<'a> Hand<'a> {
         parameters: BTreeMap<String, String>,
     ) -> Result<bool, Error> {
         let nodes = self.bench.office.nodes();
-        let settings = nodes.of(node.value.pool.as_deref());
+        let settings = nodes.of_node(&node.value);
         let mut sheet = Sheet::of(self.view, node);
         let open = sheet.open();
         let waiting: Vec<_> = open.iter().map(|command| &**command).collect();

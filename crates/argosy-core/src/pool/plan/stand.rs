@@ -124,10 +124,13 @@ pub(super) fn outdated(member: &Member<'_>, picture: &Picture<'_>) -> Option<Str
     if let Some(notice) = member.notice.filter(|notice| notice.kind == NoticeKind::Maintenance) {
         return Some(format!("its provider will work on it: {}", notice.message));
     }
-    if order.image != spec.image {
+    // What was ordered of a machine that was adopted nobody knows: it is not replaced for that.
+    let known = !member.instance.adopted;
+    if known && order.image != spec.image {
         return Some(format!("its image is {}, not {}", shown(&order.image), shown(&spec.image)));
     }
     match (spec.capacity, order.spot) {
+        _ if !known => {}
         (Capacity::OnDemand, true) => return Some("it is a spot machine".to_owned()),
         (Capacity::Spot, false) => return Some("it is not a spot machine".to_owned()),
         (Capacity::OnDemand, false) | (Capacity::Spot, true) | (Capacity::SpotPreferred, _) => {}

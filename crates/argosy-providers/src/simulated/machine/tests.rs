@@ -95,6 +95,7 @@ fn doomed(machine: &Machine) -> Doomed {
         ordered_at: Timestamp::UNIX_EPOCH,
         why: String::new(),
         replaces: None,
+        adopted: false,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),

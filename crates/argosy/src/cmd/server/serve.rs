@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use argosy_control::clock::Clock;
 use argosy_control::extension::Extensions;
 use argosy_control::ids::Ids;
+use argosy_control::instance;
 use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Outside, Settings};
@@ -59,14 +60,14 @@ pub(crate) async fn serve(
         schedulers: schedulers(config, clock).await?,
         extensions: Extensions { metrics: Some(measures(config, clock)?), ..Extensions::default() },
     };
+    let lost = instance::unprovided(&store, &outside.clouds);
+    if !lost.is_empty() {
+        return Err(unprovided(&lost));
+    }
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
     let control =
         Control::start(store, settings(config)?, outside, clock, ids, &holder, &mut tasks);
-    let lost = control.unprovided();
-    if !lost.is_empty() {
-        return Err(unprovided(&lost));
-    }
     declared::make(&control, config).await?;
     if let Some(spec) = policy(config)? {
         let wrong = |error| Failure::usage("nodes.policy_file cannot be used").why(error);
