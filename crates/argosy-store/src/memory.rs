@@ -21,7 +21,7 @@ pub struct Memory {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     head: Revision,
     documents: BTreeMap<Key, (Revision, Arc<str>)>,
@@ -33,6 +33,7 @@ struct State {
     leases: HashMap<String, Held>,
 }
 
+#[derive(Clone)]
 struct Held {
     holder: String,
     epoch: u64,
@@ -48,6 +49,12 @@ impl Memory {
     /// An empty one; leases go by this clock.
     pub fn with_clock(clock: Clock) -> Self {
         Self { clock, state: Mutex::default() }
+    }
+
+    /// Another engine with what this one has now, like a replica that hears of nothing more.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self { clock: self.clock.clone(), state: Mutex::new(self.state().clone()) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
