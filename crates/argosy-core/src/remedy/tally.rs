@@ -4,6 +4,7 @@ use super::{Fleet, Plan, turned_bad_at};
 use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
 use crate::node::settings::{BreakerSettings, Budget, NodeSettings};
 use crate::node::{Duty, Node};
+use crate::pool::BY;
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -115,11 +116,19 @@ impl<'a> Tallies<'a> {
         let places = Vec::with_capacity(fleet.nodes.len());
         let mut all = Tallies { list, places, deserted };
         let mut known: HashMap<Area<'a>, usize> = HashMap::new();
-        let mut bad = Vec::new();
+        let (mut bad, mut replaced) = (Vec::new(), Vec::new());
         for subject in &fleet.nodes {
             let node = subject.node;
-            if matches!(node.duty, Duty::Terminated(_)) {
+            if let Duty::Terminated(hold) = &node.duty {
                 all.places.push([NOWHERE; 3]);
+                // One that was replaced quickly turned bad all the same: were it not counted, a fleet
+                // could be replaced node by node behind a breaker that sees one bad node at a time.
+                let was_bad = turned_bad_at(node).filter(|at| *at <= hold.at);
+                if hold.by == BY
+                    && let Some(at) = was_bad
+                {
+                    replaced.push((node, at, hold.at));
+                }
                 continue;
             }
             let mut places = [NOWHERE; 3];
@@ -146,6 +155,20 @@ impl<'a> Tallies<'a> {
             if !warm && hold.is_none_or(|hold| hold.automatic) {
                 bad.extend(turned_bad_at(node).map(|at| (at, places)));
             }
+        }
+        for (node, turned_bad_at, ended_at) in replaced {
+            let mut places = [NOWHERE; 3];
+            for (place, area) in places.iter_mut().zip(Area::of(node)) {
+                let Some(index) = known.get(&area) else { continue };
+                let Some(tally) = all.list.get_mut(*index) else { continue };
+                if passed(ended_at, tally.settings.window, now) {
+                    continue;
+                }
+                *place = *index;
+                tally.counts.total += 1;
+                tally.youngest = tally.youngest.max(Some(ended_at));
+            }
+            bad.push((turned_bad_at, places));
         }
         all.attach(&fleet.breakers, &known);
         all.judge(&bad, now);

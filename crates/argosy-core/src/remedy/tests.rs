@@ -7,6 +7,7 @@ use crate::invariant::{self, Change};
 use crate::liveness::Excuse;
 use crate::node::settings::{Budget, NodeSettings, Remedy};
 use crate::node::{Duty, Held, Liveness, Node};
+use crate::pool::BY;
 use jiff::{SignedDuration, Timestamp};
 
 mod property;
@@ -24,7 +25,8 @@ pub(super) struct Machine {
 /// commas between: `sick-5` (for 5 s), `lost-400` (unreachable for 400 s), `deaf` (not heard since we
 /// listen), `untold` (a rule failed), `well-40` (well again for 40 s), `warm` (registered a minute
 /// ago), `sent-5` (our cordon is on its way for 5 s), `ours-60` (we cordoned it 60 s ago), `draining`
-/// (by us), `ahead60` (we cordoned it, says a clock that was set back, in 60 s), `theirs` (an operator cordoned it), `gone`, `flaps2`, `held=budget`, `pool=x`, `zone=z`.
+/// (by us), `ahead60` (we cordoned it, says a clock that was set back, in 60 s), `theirs` (an operator cordoned it), `gone`, `replaced-4` (another took its
+/// place 4 s ago), `flaps2`, `held=budget`, `pool=x`, `zone=z`.
 fn machines(fleet: &str) -> Vec<Machine> {
     let mut all = Vec::new();
     for word in fleet.split_whitespace() {
@@ -83,6 +85,7 @@ fn machine(name: &str, traits: &str) -> Machine {
                 node.duty = Duty::Draining { hold, command: command_id(1), deadline, done: false };
             }
             "gone" => node.duty = Duty::Terminated(hold("ada", false, -9)),
+            "replaced-" => node.duty = Duty::Terminated(hold(BY, false, -ago)),
             "flaps" => node.flaps.count = ago.try_into().unwrap(),
             other => panic!("{other} is nothing a node can be"),
         }
@@ -220,6 +223,23 @@ fn the_reason_and_the_budgets_are_told() {
     assert_eq!(plan.actions, [action]);
     let plan = Around::default().check("a:lost-301 n*9", "cordon a");
     assert_eq!(plan.actions[0].reason, "unreachable for 301 s");
+}
+
+#[test]
+fn f13_what_was_replaced_a_moment_ago_turned_bad_all_the_same() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    check(
+        "a:sick-30,replaced-20 b:sick-25,replaced-15 c:sick-1 n*9",
+        "hold c breaker; open pool/acme/h100",
+    );
+    // One each so often, although none is out of service now.
+    check("a:sick-30,replaced-4 c:sick-1 n*9", "hold c rate");
+    check("a:sick-30,replaced-10 c:sick-1 n*9", "cordon c");
+    // What was well when it went, what a person sent away, and what is long gone, say nothing.
+    check("a:replaced-4 b:replaced-4 c:sick-1 n*9", "cordon c");
+    check("a:lost-1,replaced-4 b:lost-1,replaced-4 c:sick-1 n*9", "cordon c");
+    check("a:sick-30,gone b:sick-30,gone c:sick-1 n*9", "cordon c");
+    check("a:sick-400,replaced-350 b:sick-400,replaced-350 c:sick-1 n*9", "cordon c");
 }
 
 #[test]
