@@ -37,7 +37,7 @@ use jiff::{SignedDuration, Timestamp};
 use picture::Scene;
 use shelf::Shelf;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -72,6 +72,13 @@ const OFFERS_EVERY: SignedDuration = SignedDuration::from_mins(10);
 const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
 /// What the loop goes by.
+/// The longest that a provider may have us wait for a listing.
+const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
+
+/// How long the store's word that we lead holds: a thousand purchases at once ask it once. Far below
+/// `LEASE`, so that nobody else leads before it is asked again.
+const LEADS_FOR: Duration = Duration::from_secs(1);
+
 #[derive(Clone, Debug)]
 pub struct MachineSettings {
     /// How long things may take.
@@ -139,7 +146,7 @@ async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
         }
     };
     let holder = holder.to_owned();
-    let bench = Arc::new(Bench { parts, fence, installation, holder });
+    let bench = Arc::new(Bench { parts, fence, installation, holder, led_at: Mutex::default() });
     Desk::new(bench, beats).work().await;
 }
 
@@ -164,12 +171,18 @@ impl Bench {
         &self.office.settings.machines
     }
 
+    /// When the store last said that we lead, on the monotonic clock.
+    led_at: Mutex<Option<Duration>>,
     /// Whether this process still leads, asked of the store itself: what was paused for a minute must not
     /// act on what it knew before (B7).
     async fn leads(&self) -> bool {
         match self.office.store.lease(NAME, &self.holder, crate::loops::LEASE).await {
-            Ok(Some(lease)) => lease.epoch == self.fence.epoch,
-            Ok(None) | Err(_) => false,
+            Ok(Some(lease)) if lease.epoch == self.fence.epoch => {
+                let mut led_at = self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
+                *led_at = Some(asked_at);
+                true
+            }
+            Ok(_) | Err(_) => false,
         }
     }
 }
@@ -182,6 +195,11 @@ enum Key {
     /// The listing of a provider.
     List(String),
     /// What a provider offers.
+        let asked_at = self.office.clock.monotonic();
+        let led_at = *self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if led_at.is_some_and(|led_at| asked_at.saturating_sub(led_at) < LEADS_FOR) {
+            return true;
+        }
     Offers(String),
     /// Whether there is room for what a pool wants.
     Room(ResourceId),

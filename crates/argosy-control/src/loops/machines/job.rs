@@ -86,6 +86,10 @@ async fn call(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Er
     let _slot = work.slots.acquire().await;
     let record = &work.record;
     let purchase = record.purchase(bench.installation, books::labels(bench, record));
+    // Whoever leads now may have found that nothing was bought, and bought it.
+    if !bench.leads().await {
+        return Err(argosy_store::Error::Fenced.into());
+    }
     let answer = in_time(cloud.create(&purchase)).await;
     argosy_store::failpoint::hit("machine-created");
     match &answer {
