@@ -11,7 +11,7 @@ use argosy_core::access::Caller;
 use argosy_core::backoff;
 use argosy_core::gate::Held;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, Reason, State};
+use argosy_core::instance::{Instance, InstanceId, Reason, State, Terminating};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::{
     Comparison, Installation, Known, Listing, Orphan, Paused, PoolFacts, ProviderBook,
@@ -369,7 +369,7 @@ pub(super) async fn compare(
     machines: Vec<Machine>,
     began_at: Timestamp,
 ) -> Result<Vec<Orphan>, Error> {
-    let found = judged(bench, shelf, provider, &machines, began_at);
+    let (found, seen) = judged(bench, shelf, provider, &machines, began_at);
     let Comparison { instances, adopted, orphans, forgotten, book, notices, alarms } = found;
     for alarm in &alarms {
         error!(provider, alarm, "a listing shows what should not be");
@@ -381,16 +381,13 @@ pub(super) async fn compare(
         match changes.iter_mut().find(known) {
             Some(record) => record.notice = Some(notice),
             None => {
-                let found = bench
-                    .office
-                    .store
-                    .read(|view| view.instance(id.as_str()).map(|record| (*record.value).clone()));
+                let found = seen.get(&id).map(|record| (*record.value).clone());
                 changes.extend(found.map(|record| Instance { notice: Some(notice), ..record }));
             }
         }
     }
     for batch in changes.chunks(BATCH_MAX) {
-        keep(bench, batch).await?;
+        keep(bench, batch, &seen).await?;
     }
     for record in &adopted {
         warn!(instance = %record.id, provider, "adopted a machine of ours that no record knew");
@@ -417,7 +414,10 @@ fn judged(
     provider: &str,
     machines: &[Machine],
     began_at: Timestamp,
-) -> Comparison {
+/// A provider's records as a listing was compared with them.
+type SeenRecords = BTreeMap<InstanceId, Stored<Instance>>;
+
+) -> (Comparison, SeenRecords) {
     // Copied, so that nobody waits for us to think.
     let (records, orphans, book, pools) = bench.office.store.read(|view| {
         let theirs = view.instances().filter(|record| record.value.order.provider == provider);
@@ -432,7 +432,7 @@ fn judged(
             Some((pool.value.id, facts))
         });
         (
-            theirs.map(|record| record.value.clone()).collect::<Vec<_>>(),
+            theirs.map(|record| (record.value.id.clone(), record.clone())).collect::<SeenRecords>(),
             orphans.map(|orphan| orphan.value.clone()).collect::<Vec<_>>(),
             view.provider_book(provider).map(|book| book.value.clone()),
             pools.collect::<BTreeMap<ResourceId, PoolFacts>>(),
@@ -443,27 +443,25 @@ fn judged(
     let price = |machine: &Machine| shelf.price(machine);
     let known = Known {
         installation: bench.installation,
-        instances: records.iter().map(|record| &**record).collect(),
+        instances: records.values().map(|record| &*record.value).collect(),
         orphans: orphans.iter().map(|orphan| &**orphan).collect(),
         book: book.as_deref().unwrap_or(&fresh),
         pool: &pool,
         price: &price,
     };
     let listing = Listing { provider, machines, began_at, first: !shelf.compared };
-    judge(&listing, &known, &shelf.abilities, bench.office.clock.now())
+    let found = judge(&listing, &known, &shelf.abilities, bench.office.clock.now());
+    (found, records)
 }
 
 /// Keeps records as a listing shows them, where nobody else changed them meanwhile.
-async fn keep(bench: &Bench, changes: &[Instance]) -> Result<(), Error> {
-    let looked = bench.office.store.read(|view| {
-        changes.iter().map(|after| view.instance(after.id.as_str()).cloned()).collect::<Vec<_>>()
-    });
+async fn keep(bench: &Bench, changes: &[Instance], seen: &SeenRecords) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
         let mut txn = fenced(bench, now);
-        for (after, seen) in changes.iter().zip(&looked) {
+        for after in changes {
             let Some(before) = view.instance(after.id.as_str()) else { continue };
             // The next listing knows better.
-            if seen.as_ref().map(|seen| seen.revision) == Some(before.revision)
+            if seen.get(&after.id).map(|seen| seen.revision) == Some(before.revision)
                 && *before.value != *after
             {
                 put(&mut txn, view, "list", before, after.clone(), now)?;
