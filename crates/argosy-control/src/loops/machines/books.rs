@@ -38,6 +38,10 @@ const PAUSE_FIRST: SignedDuration = SignedDuration::from_secs(15);
 /// The longest: people who mended the credentials see it within this time.
 const PAUSE_MAX: SignedDuration = SignedDuration::from_mins(5);
 
+/// How soon, and how seldom, the gate is asked again that did not open.
+const HELD_FOR: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(10), SignedDuration::from_mins(5));
+
 /// An orphan that somebody wants gone is left alone for so long after it was first seen: what looks like
 /// nobody's may be another process's newest.
 const QUARANTINE: SignedDuration = SignedDuration::from_mins(10);
@@ -261,9 +265,17 @@ pub(super) async fn look_failed(
 /// The gate did not open: it is tried again.
 pub(super) async fn held(bench: &Bench, record: &Instance, held: &Held) -> Result<(), Error> {
     warn!(instance = %record.id, %held, "did not return a machine");
-    let trouble = Trouble::Unable(held.to_string());
     let later = |record: &Instance, now: Timestamp| {
-        matches!(record.state, State::Terminating(_)).then(|| record.asked(Err(&trouble), now))
+        let State::Terminating(leaving) = &record.state else { return None };
+        let age = now.duration_since(leaving.since) / 2;
+        let wait = age.clamp(HELD_FOR.0, HELD_FOR.1);
+        // The provider was not asked, so that is not counted as a call.
+        let leaving = Terminating {
+            retry_at: now.checked_add(wait).ok(),
+            trouble: Some(Trouble::Unable(held.to_string())),
+            ..leaving.clone()
+        };
+        Some(Instance { state: State::Terminating(leaving), ..record.clone() })
     };
     amend(bench, record, "hold", later).await.map(|_| ())
 }
