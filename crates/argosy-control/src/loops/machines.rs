@@ -136,6 +136,7 @@ pub(crate) async fn run(parts: Parts, beats: Arc<Beats>, holder: String) -> Resu
 /// Works until a commit is fenced off. Dropping it drops the jobs that are under way.
 async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
     let installation = loop {
+    first_pool(&parts.office, &beats).await;
         match books::installation(&parts.office, &fence).await {
             Ok(installation) => break installation,
             Err(Error::Store(argosy_store::Error::Fenced)) => return,
@@ -151,6 +152,19 @@ async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
 }
 
 /// What jobs need.
+/// Waits until there is a pool, or was one: before that there is no machine, and no provider is asked for any.
+async fn first_pool(office: &Office, beats: &Beats) {
+    let mut changes = office.store.subscribe();
+    let any = |view: &View| view.installation().is_some() || 0 < view.count(Kind::NodePool);
+    while !office.store.read(any) {
+        beats.beat(NAME, office.clock.now());
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(RENEW_EVERY) => {}
+        }
+    }
+}
+
 pub(crate) struct Bench {
     parts: Parts,
     pub(crate) fence: Fence,
