@@ -646,8 +646,9 @@ impl Desk {
         let Some(shelf) = self.shelves.get_mut(&name) else { return };
         let wait = match &listing {
             Ok(_) => self.bench.office.settings.machines.sweep_every,
-            Err(_) => {
-                shelf.list_failed(LIST_RETRY, self.bench.office.settings.machines.sweep_every)
+            Err(trouble) => {
+                let most = self.bench.office.settings.machines.sweep_every;
+                shelf.list_failed(LIST_RETRY, most).max(asked_to_wait(trouble))
             }
         };
         self.alarms.set(&Topic::List(name.clone()), now.checked_add(wait).ok());
@@ -732,3 +733,13 @@ impl Desk {
 fn node_id(record: &Instance) -> argosy_core::node::NodeId {
     argosy_core::node::NodeId::parse(record.id.as_str()).expect("a DNS label can be a node's id")
 }
+/// How long a provider wants us to wait (G5); not so long that nobody would look for its machines.
+fn asked_to_wait(trouble: &Trouble) -> SignedDuration {
+    match trouble {
+        Trouble::Throttled { retry_after_s: Some(seconds), .. } => {
+            SignedDuration::from_secs(i64::from(*seconds)).min(WAIT_MAX)
+        }
+        _ => SignedDuration::ZERO,
+    }
+}
+
