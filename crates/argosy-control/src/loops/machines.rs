@@ -23,8 +23,9 @@ use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
+use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, InstanceId, Limits, Next, next};
+use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next};
 use argosy_core::inventory::Orphan;
 use argosy_core::machine::{MachineId, Offer, Trouble};
 use argosy_core::node::Node;
@@ -32,7 +33,7 @@ use argosy_core::pool::{Buy, Plan};
 use argosy_core::resource::Kind;
 use argosy_store::Revision;
 use argosy_store::engine::Fence;
-use argosy_store::view::{DocumentChange, Event};
+use argosy_store::view::{DocumentChange, Event, View};
 use jiff::{SignedDuration, Timestamp};
 use picture::Scene;
 use shelf::Shelf;
@@ -71,7 +72,6 @@ const OFFERS_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// The first wait after a listing that failed; doubles, up to `MachineSettings::sweep_every`.
 const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
-/// What the loop goes by.
 /// The longest that a provider may have us wait for a listing.
 const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
 
@@ -79,6 +79,7 @@ const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
 /// `LEASE`, so that nobody else leads before it is asked again.
 const LEADS_FOR: Duration = Duration::from_secs(1);
 
+/// What the loop goes by.
 #[derive(Clone, Debug)]
 pub struct MachineSettings {
     /// How long things may take.
@@ -135,8 +136,8 @@ pub(crate) async fn run(parts: Parts, beats: Arc<Beats>, holder: String) -> Resu
 
 /// Works until a commit is fenced off. Dropping it drops the jobs that are under way.
 async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
-    let installation = loop {
     first_pool(&parts.office, &beats).await;
+    let installation = loop {
         match books::installation(&parts.office, &fence).await {
             Ok(installation) => break installation,
             Err(Error::Store(argosy_store::Error::Fenced)) => return,
@@ -151,7 +152,6 @@ async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
     Desk::new(bench, beats).work().await;
 }
 
-/// What jobs need.
 /// Waits until there is a pool, or was one: before that there is no machine, and no provider is asked for any.
 async fn first_pool(office: &Office, beats: &Beats) {
     let mut changes = office.store.subscribe();
@@ -165,11 +165,14 @@ async fn first_pool(office: &Office, beats: &Beats) {
     }
 }
 
+/// What jobs need.
 pub(crate) struct Bench {
     parts: Parts,
     pub(crate) fence: Fence,
     installation: Uuid,
     holder: String,
+    /// When the store last said that we lead, on the monotonic clock.
+    led_at: Mutex<Option<Duration>>,
 }
 
 impl std::ops::Deref for Bench {
@@ -185,11 +188,14 @@ impl Bench {
         &self.office.settings.machines
     }
 
-    /// When the store last said that we lead, on the monotonic clock.
-    led_at: Mutex<Option<Duration>>,
     /// Whether this process still leads, asked of the store itself: what was paused for a minute must not
     /// act on what it knew before (B7).
     async fn leads(&self) -> bool {
+        let asked_at = self.office.clock.monotonic();
+        let led_at = *self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if led_at.is_some_and(|led_at| asked_at.saturating_sub(led_at) < LEADS_FOR) {
+            return true;
+        }
         match self.office.store.lease(NAME, &self.holder, crate::loops::LEASE).await {
             Ok(Some(lease)) if lease.epoch == self.fence.epoch => {
                 let mut led_at = self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,11 +215,6 @@ enum Key {
     /// The listing of a provider.
     List(String),
     /// What a provider offers.
-        let asked_at = self.office.clock.monotonic();
-        let led_at = *self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if led_at.is_some_and(|led_at| asked_at.saturating_sub(led_at) < LEADS_FOR) {
-            return true;
-        }
     Offers(String),
     /// Whether there is room for what a pool wants.
     Room(ResourceId),
@@ -273,6 +274,8 @@ struct Desk {
     /// For what there is room, as a provider said a moment ago.
     room: HashMap<ResourceId, Vec<Buy>>,
     scales: HashMap<ResourceId, scale::Scale>,
+    /// The pauses and breakers that there are.
+    stops: Vec<Revision>,
     thought: Duration,
     fenced: bool,
 }
@@ -293,6 +296,7 @@ impl Desk {
             under_way: HashSet::new(),
             room: HashMap::new(),
             scales: HashMap::new(),
+            stops: Vec::new(),
             thought: Duration::ZERO,
             fenced: false,
         }
@@ -314,6 +318,7 @@ impl Desk {
                         return;
                     }
                     self.follow().await;
+                    self.mind_stops();
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
                 () = self.alarms.ring(self.bench.office.clock) => self.ring(),
@@ -350,8 +355,11 @@ impl Desk {
         let office = &self.bench.office;
         let (seen, pools, records) = office.store.read(|view| {
             let pools = view.resources(Kind::NodePool).map(|pool| pool.value.id);
+            // A pool that is gone may have left machines behind that nobody let go of yet.
+            let left = view.instances().map(|record| record.value.pool);
             let records = view.instances().map(|record| record.value.id.clone());
-            (view.revision(), pools.collect::<BTreeSet<_>>(), records.collect::<BTreeSet<_>>())
+            let pools: BTreeSet<_> = pools.chain(left).collect();
+            (view.revision(), pools, records.collect::<BTreeSet<_>>())
         });
         (self.seen, self.pools, self.records) = (seen, pools, records);
     }
@@ -403,6 +411,18 @@ impl Desk {
             }
         }
         self.pools.extend(&event.pool_books);
+        for name in &event.providers {
+            self.look_at_provider(name);
+        }
+        for change in &event.instances {
+            self.observe_instance(change);
+        }
+        let tests = event.commands.iter().filter_map(|change| change.after.as_ref());
+        for command in tests.filter(|command| command.value.kind == CommandKind::RunDiagnostic) {
+            let node = command.value.node.as_str();
+            let pool = |view: &View| view.instance(node).map(|record| record.value.pool);
+            self.pools.extend(self.bench.office.store.read(pool));
+        }
         for change in &event.nodes {
             self.observe(change);
             let record = self.bench.office.store.read(|view| {
@@ -422,6 +442,44 @@ impl Desk {
         if after.value.is_bad() && !was_bad {
             self.bench.extensions.observer.node_unhealthy(&after.value);
         }
+    }
+
+    /// Tells whoever wants to know that a machine could not be bought, or that its node never came.
+    fn observe_instance(&self, change: &DocumentChange<Instance>) {
+        let Some(after) = change.after.as_ref().map(|after| &after.value) else { return };
+        let before = change.before.as_ref().map(|before| &before.value.state);
+        let is_stale = |state: &State| match state {
+            State::Terminating(leaving) => leaving.reason == Reason::Stale,
+            State::Failed { failure, .. } => failure.reason == "RegistrationTimeout",
+            State::Provisioning(_)
+            | State::AwaitingNode { .. }
+            | State::Running { .. }
+            | State::Terminated { .. } => false,
+        };
+        let was_stale = before.is_some_and(is_stale);
+        let was_over = before.is_some_and(State::is_over);
+        let observer = &self.bench.extensions.observer;
+        if is_stale(&after.state) {
+            if !was_stale {
+                observer.instance_stale(after);
+            }
+        } else if matches!(after.state, State::Failed { .. }) && !was_over {
+            observer.instance_failed(after);
+        }
+    }
+
+    /// Looks at every pool when a pause or a breaker appeared or went: no plan is what it was.
+    fn mind_stops(&mut self) {
+        let (stops, pools) = self.bench.office.store.read(|view| {
+            let pauses = view.pauses().map(|pause| pause.revision);
+            let stops: Vec<Revision> =
+                pauses.chain(view.breakers().map(|breaker| breaker.revision)).collect();
+            let news = stops != self.stops;
+            let pools = view.resources(Kind::NodePool).filter(|_| news).map(|pool| pool.value.id);
+            (stops, pools.collect::<Vec<_>>())
+        });
+        self.stops = stops;
+        self.pools.extend(pools);
     }
 
     fn ring(&mut self) {
@@ -729,10 +787,6 @@ impl Desk {
     }
 }
 
-/// The node that registers from a machine has the machine's name.
-fn node_id(record: &Instance) -> argosy_core::node::NodeId {
-    argosy_core::node::NodeId::parse(record.id.as_str()).expect("a DNS label can be a node's id")
-}
 /// How long a provider wants us to wait (G5); not so long that nobody would look for its machines.
 fn asked_to_wait(trouble: &Trouble) -> SignedDuration {
     match trouble {
@@ -743,3 +797,7 @@ fn asked_to_wait(trouble: &Trouble) -> SignedDuration {
     }
 }
 
+/// The node that registers from a machine has the machine's name.
+fn node_id(record: &Instance) -> argosy_core::node::NodeId {
+    argosy_core::node::NodeId::parse(record.id.as_str()).expect("a DNS label can be a node's id")
+}

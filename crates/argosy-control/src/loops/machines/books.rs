@@ -156,11 +156,9 @@ pub(super) async fn answered(
     answer: &Result<Machine, Trouble>,
 ) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
-        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, None)) };
+        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, ())) };
         let after = before.value.answered(answer.as_ref(), now);
         let mut txn = fenced(bench, now);
-        let failed = matches!(after.state, State::Failed { .. });
-        let shown = Arc::new(after.clone());
         put(&mut txn, view, "answer", before, after, now)?;
         let book = view.pool_book(record.pool);
         let fresh = PoolBook::new(record.pool);
@@ -174,13 +172,9 @@ pub(super) async fn answered(
         }
         let trouble = answer.as_ref().err();
         mind_provider(&mut txn, view, &record.order.provider, trouble, now);
-        Ok((Some(txn), failed.then_some(shown)))
+        Ok((Some(txn), ()))
     };
-    let (_, failed) = bench.office.decide(decide).await?;
-    if let Some(failed) = failed {
-        bench.extensions.observer.instance_failed(&failed);
-    }
-    Ok(())
+    bench.office.decide(decide).await.map(|_| ())
 }
 
 /// Keeps the book of a provider: paused while it does not take our credentials (G8).
@@ -420,15 +414,15 @@ pub(super) async fn compare(
     }))
 }
 
+/// A provider's records as a listing was compared with them.
+type SeenRecords = BTreeMap<InstanceId, Stored<Instance>>;
+
 fn judged(
     bench: &Bench,
     shelf: &Shelf,
     provider: &str,
     machines: &[Machine],
     began_at: Timestamp,
-/// A provider's records as a listing was compared with them.
-type SeenRecords = BTreeMap<InstanceId, Stored<Instance>>;
-
 ) -> (Comparison, SeenRecords) {
     // Copied, so that nobody waits for us to think.
     let (records, orphans, book, pools) = bench.office.store.read(|view| {

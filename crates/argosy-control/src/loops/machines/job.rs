@@ -172,7 +172,6 @@ async fn stale(bench: &Bench, cloud: &dyn Provider, record: &Arc<Instance>) -> R
     };
     books::stale(bench, record, &console).await?;
     bench.office.stats.machines_stale.add_one();
-    bench.extensions.observer.instance_stale(record);
     Ok(())
 }
 
