@@ -276,14 +276,22 @@ fn concluded(
                 command.value.kind == CommandKind::RunDiagnostic
                     && last.at <= command.value.issued_at
             })?;
-            let CommandState::Done { outcome, message, .. } = &test.value.state else {
+            let CommandState::Done { outcome, message, result, .. } = &test.value.state else {
                 return None;
             };
-            Some(format!("{outcome:?}: {message}"))
+            let passed = result.as_ref().and_then(|result| result.get("passed"));
+            let said = match passed.and_then(Value::as_bool) {
+                Some(true) => "the test passed".to_owned(),
+                Some(false) => "the test failed".to_owned(),
+                None => format!("the test ended: {outcome:?}"),
+            };
+            Some(if message.is_empty() { said } else { format!("{said}: {message}") })
         }
         Cure::Reboot => {
-            let shown = node.is_well() || BOOTED_FOR <= now.duration_since(node.joined_at);
-            (last.at < node.joined_at && shown).then(|| "it has booted again".to_owned())
+            let well = node.is_well() && node.liveness == Liveness::Fresh;
+            let shown = well || BOOTED_FOR <= now.duration_since(node.joined_at);
+            let said = if well { "it came back well" } else { "it came back and is not well" };
+            (last.at < node.joined_at && shown).then(|| said.to_owned())
         }
         Cure::Replace => None,
     }
