@@ -4,6 +4,7 @@
 //! to fail on a planted violation; one test per check runs it over the repository.
 
 mod doors;
+mod gate;
 mod habits;
 mod markdown;
 mod modules;
