@@ -47,10 +47,14 @@ pub(crate) struct Elsewhere {
     pub(crate) post: Arc<Post>,
     /// The provider that the cloud is configured for.
     pub(crate) provider: Mutex<&'static str>,
+    /// More clouds, by the provider that they are configured for.
+    pub(crate) more_clouds: BTreeMap<&'static str, Arc<Cloud>>,
+    /// What is added to the control plane.
+    pub(crate) extensions: Extensions,
     /// The workload system, if one is configured.
     pub(crate) workload: Option<Arc<Workload>>,
+    pub(crate) ids: Ids,
     clock: Clock,
-    ids: Ids,
 }
 
 pub(crate) fn settings() -> Settings {
@@ -113,17 +117,41 @@ impl World {
         settings: Settings,
         workload: Option<Arc<Workload>>,
     ) -> World {
+        World::prepared(settings, |outside| outside.workload = workload).await
+    }
+
+    /// A world in which something outside is not as usual.
+    pub(crate) async fn prepared(
+        settings: Settings,
+        prepare: impl FnOnce(&mut Elsewhere),
+    ) -> World {
         let clock = Clock::simulated("2026-01-01T00:00:00Z".parse().unwrap());
         let memory = Arc::new(Memory::with_clock(Arc::new(move || clock.now())));
-        let outside = Arc::new(Elsewhere {
+        let mut outside = Elsewhere {
             cloud: Arc::default(),
             post: Arc::default(),
             provider: Mutex::new("gcp"),
-            workload,
+            more_clouds: BTreeMap::new(),
+            extensions: Extensions::default(),
+            workload: None,
             clock,
             ids: Ids::seeded(7),
-        });
-        World::start(settings, memory, outside, "one").await
+        };
+        prepare(&mut outside);
+        World::start(settings, memory, Arc::new(outside), "one").await
+    }
+
+    /// What a replica that hears of nothing more from now on will have.
+    pub(crate) fn replica(&self) -> Arc<Memory> {
+        Arc::new(self.memory.copy())
+    }
+
+    /// The process dies and its store with it; a new one starts on what a replica has.
+    pub(crate) async fn fail_over(self, settings: Settings, replica: Arc<Memory>) -> World {
+        let outside = self.outside.clone();
+        drop(self);
+        pass(outside.clock, SignedDuration::from_millis(1)).await;
+        World::start(settings, replica, outside, "two").await
     }
 
     /// Another process on the same store.
@@ -155,22 +183,31 @@ impl World {
         let (store, driver) = Store::open(rig.clone()).await.unwrap();
         let mut tasks = Tasks::default();
         tasks.start("store", driver.run());
-        *outside.cloud.clock.lock().unwrap() = Some(outside.clock);
-        let cloud: Arc<dyn Provider> = outside.cloud.clone();
+        let mut clouds = outside.more_clouds.clone();
+        clouds.insert(*outside.provider.lock().unwrap(), outside.cloud.clone());
+        for cloud in clouds.values() {
+            *cloud.clock.lock().unwrap() = Some(outside.clock);
+        }
+        let provider = |(name, cloud): (&&str, &Arc<Cloud>)| {
+            ((*name).to_owned(), cloud.clone() as Arc<dyn Provider>)
+        };
         let plugs = Outside {
-            clouds: BTreeMap::from([(outside.provider.lock().unwrap().to_string(), cloud)]),
+            clouds: clouds.iter().map(provider).collect(),
             notifier: outside.post.clone(),
             schedulers: outside
                 .workload
                 .iter()
                 .map(|workload| workload.clone() as Arc<dyn Scheduler>)
                 .collect(),
-            extensions: Extensions::default(),
+            extensions: outside.extensions.clone(),
         };
         let Elsewhere { clock, ids, .. } = &*outside;
         let control =
             Control::start(store.clone(), settings, plugs, *clock, ids.clone(), holder, &mut tasks);
-        tasks.start("robots", crate::yard::robots(outside.cloud.clone(), control.clone()));
+        for cloud in clouds.into_values() {
+            let robots = crate::yard::robots(cloud, control.clone(), store.clone());
+            tasks.start("robots", robots);
+        }
         World { control, store, rig, outside, memory, _tasks: tasks }
     }
 

@@ -1,12 +1,11 @@
 //! The machines of the scripted cloud, which lies when it is told to, and robots that are their agents.
 
-use crate::node::world::{registration, results};
-use crate::world::{Cloud, World, user};
+use crate::node::world::{agent, registration, results};
+use crate::world::{Cloud, World};
 use argosy_control::Control;
 use argosy_control::command::Wire;
 use argosy_control::node::Heartbeat;
-use argosy_control::pulse::Via;
-use argosy_core::access::{Caller, Role};
+use argosy_control::pulse::{GpuSample, Sample, Via};
 use argosy_core::command::{Ack, CommandKind, Outcome};
 use argosy_core::gate::Doomed;
 use argosy_core::instance::{Instance, State};
@@ -14,7 +13,9 @@ use argosy_core::machine::{
     Abilities, Machine, MachineId, MachineState, Notice, Offer, Order, Purchase, Tags, Trouble,
 };
 use argosy_core::node::Node;
+use argosy_store::Store;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -43,6 +44,22 @@ pub(crate) struct Lies {
     pub(crate) room: Option<Trouble>,
     /// Machines never boot.
     pub(crate) no_boot: bool,
+    /// Neither listings nor searches show what was made since this is so, for as long as it is.
+    pub(crate) hide: bool,
+    /// Says of machines that are to be ended that there are none, and leaves them.
+    pub(crate) deny: bool,
+    /// Reboots mend nothing.
+    pub(crate) reboot_in_vain: bool,
+    /// There are no more machines than this.
+    pub(crate) capacity: Option<usize>,
+    /// There are none in this zone.
+    pub(crate) empty_zone: Option<&'static str>,
+    /// The price list is away.
+    pub(crate) no_prices: bool,
+    /// The GPUs of the next machines are those of this one.
+    pub(crate) used_gpus_of: Option<String>,
+    /// How busy new machines are, in percent.
+    pub(crate) load: f32,
 }
 
 #[derive(Clone, Debug)]
@@ -57,7 +74,42 @@ pub(crate) struct Made {
     pub(crate) boots: u32,
     /// The GPUs it has are those of this machine, where they are not its own.
     pub(crate) gpus_of: Option<String>,
+    /// The pool and the labels that its agent was started with.
+    pub(crate) pool: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    /// How busy its GPUs are, in percent.
+    pub(crate) load: f32,
+    /// Whether what runs on it ends when it is drained.
+    pub(crate) drains: bool,
+    /// Whether its GPUs pass a test.
+    pub(crate) passes: bool,
+    /// Nobody is shown it.
+    pub(crate) hidden: bool,
 }
+
+impl Made {
+    fn new(machine: Machine, now: Timestamp) -> Self {
+        Self {
+            machine,
+            token: String::new(),
+            at: now,
+            on: false,
+            health: WELL,
+            boots: 1,
+            gpus_of: None,
+            pool: None,
+            labels: BTreeMap::new(),
+            load: 0.0,
+            drains: true,
+            passes: true,
+            hidden: false,
+        }
+    }
+}
+
+/// What the checks of a machine say that is well, and of one that is not.
+pub(crate) const WELL: &str = "boot=H nvml=H xid=H";
+pub(crate) const SICK: &str = "boot=H nvml=U xid=H";
 
 /// The machines.
 #[derive(Default)]
@@ -108,13 +160,14 @@ impl Yard {
             notice: None,
         };
         let made = Made {
-            machine: machine.clone(),
             token: purchase.token.to_string(),
-            at: now,
             on: !self.lies.no_boot,
-            health: "boot=H nvml=H xid=H",
-            boots: 1,
-            gpus_of: None,
+            gpus_of: self.lies.used_gpus_of.clone(),
+            pool: Some(purchase.pool.clone()),
+            labels: purchase.labels.clone(),
+            load: self.lies.load,
+            hidden: self.lies.hide,
+            ..Made::new(machine.clone(), now)
         };
         self.made.insert(id, made);
         machine
@@ -159,16 +212,19 @@ impl Cloud {
             external_ip: String::new(),
             notice: None,
         };
-        let made = Made {
-            machine,
-            token: String::new(),
-            at: now,
-            on: false,
-            health: "",
-            boots: 1,
-            gpus_of: None,
-        };
-        yard.made.insert(id, made);
+        yard.made.insert(id, Made::new(machine, now));
+    }
+
+    /// Changes every machine that lives.
+    pub(crate) fn each(&self, change: impl FnMut(&mut Made)) {
+        let mut yard = self.yard.lock().unwrap();
+        let lives = |made: &&mut Made| made.machine.state != MachineState::Gone;
+        yard.made.values_mut().filter(lives).for_each(change);
+    }
+
+    /// How often something was asked for: `create`, `terminate m-1`.
+    pub(crate) fn asked_for(&self, call: &str) -> usize {
+        self.yard.lock().unwrap().count(call)
     }
 
     pub(crate) fn notice(&self, name: &str, notice: Notice) {
@@ -194,17 +250,22 @@ impl Cloud {
     }
 
     pub(crate) fn machine_offers(&self, region: &str) -> Result<Vec<Offer>, Trouble> {
+        let priced = !self.yard.lock().unwrap().lies.no_prices;
         let offer = |machine_type: &str, cpus, gpus, price: f64| Offer {
             machine_type: machine_type.to_owned(),
             region: region.to_owned(),
             zones: ["b", "c", "d"].map(|zone| format!("{region}-{zone}")).to_vec(),
             cpus,
             gpus,
-            price_per_hour: Some(price),
-            spot_price_per_hour: Some(price / 4.0),
+            price_per_hour: priced.then_some(price),
+            spot_price_per_hour: priced.then_some(price / 4.0),
             available: true,
         };
-        Ok(vec![offer("n1-standard-4", 4, 0, 0.25), offer("a3-highgpu-8g", 208, 8, 80.0)])
+        Ok(vec![
+            offer("n1-standard-4", 4, 0, 0.25),
+            offer("a3-highgpu-8g", 208, 8, 80.0),
+            offer("m5.xlarge", 4, 0, 0.5),
+        ])
     }
 
     pub(crate) fn machine_room(&self, _: &Order, _: u32) -> Result<(), Trouble> {
@@ -223,6 +284,15 @@ impl Cloud {
             let meant = lies.refuse_number.is_none_or(|number| number == purchase.number);
             if let Some(trouble) = lies.refuse.filter(|_| meant) {
                 return Err(trouble);
+            }
+            let zone = &purchase.order.zone;
+            let full = lies.capacity.is_some_and(|most| most <= yard.living().len())
+                && yard.find(purchase).is_none();
+            if full || lies.empty_zone.is_some_and(|empty| empty == zone) {
+                return Err(Trouble::Capacity {
+                    code: "ZONE_RESOURCE_POOL_EXHAUSTED".to_owned(),
+                    message: format!("no more machines in {zone}"),
+                });
             }
             let machine = yard.make(purchase, now);
             let lost = 0 < yard.lies.lose_creates;
@@ -245,14 +315,15 @@ impl Cloud {
         let lag = yard.lies.lag;
         let token = purchase.token.to_string();
         let found = yard.made.values().find(|made| made.token == token);
-        let found = found.filter(|made| lag <= now.duration_since(made.at));
+        let found =
+            found.filter(|made| lag <= now.duration_since(made.at)).filter(|made| !made.hidden);
         Ok(found.map(|made| made.machine.clone()))
     }
 
     pub(crate) fn machine_list(&self, now: Timestamp) -> Result<Vec<Machine>, Trouble> {
         self.heard("list".to_owned())?;
         let yard = self.yard.lock().unwrap();
-        let old = |made: &&Made| yard.lies.lag <= now.duration_since(made.at);
+        let old = |made: &&Made| yard.lies.lag <= now.duration_since(made.at) && !made.hidden;
         let shown = yard.made.values().filter(old).map(|made| made.machine.clone());
         Ok(shown.take(yard.lies.show_only.unwrap_or(usize::MAX)).collect())
     }
@@ -260,10 +331,13 @@ impl Cloud {
     pub(crate) fn machine_terminate(&self, doomed: &Doomed) -> Result<(), Trouble> {
         self.heard(format!("terminate {}", doomed.machine()))?;
         let mut yard = self.yard.lock().unwrap();
-        let keep_alive = yard.lies.keep_alive;
+        let (keep_alive, deny) = (yard.lies.keep_alive, yard.lies.deny);
         let Some(made) = yard.made.get_mut(doomed.machine().as_str()) else {
             return Err(Trouble::NotFound(format!("no machine {}", doomed.machine())));
         };
+        if deny {
+            return Err(Trouble::NotFound(format!("no machine {}", doomed.machine())));
+        }
         if !keep_alive {
             made.machine.state = MachineState::Gone;
             made.on = false;
@@ -274,48 +348,83 @@ impl Cloud {
     pub(crate) fn machine_reboot(&self, machine: &MachineId) -> Result<(), Trouble> {
         self.heard(format!("reboot {machine}"))?;
         let mut yard = self.yard.lock().unwrap();
+        let in_vain = yard.lies.reboot_in_vain;
         if let Some(made) = yard.made.get_mut(machine.as_str()) {
             made.boots += 1;
-            made.health = "boot=H nvml=H xid=H";
+            if !in_vain {
+                made.health = WELL;
+            }
         }
         Ok(())
     }
 }
 
-/// Agents of all machines that have power: they register, beat, report and obey.
-pub(crate) async fn robots(cloud: Arc<Cloud>, control: Control) -> Result<(), &'static str> {
+/// Agents of all machines of this control plane that have power: they register, beat, report and obey.
+pub(crate) async fn robots(
+    cloud: Arc<Cloud>,
+    control: Control,
+    store: Store,
+) -> Result<(), &'static str> {
     let mut seen: BTreeMap<String, (u32, &'static str)> = BTreeMap::new();
-    let mut since_beat = 0;
+    let mut changes = store.subscribe();
+    let (mut beaten, mut news) = (None, true);
     loop {
+        let ours = store.read(|view| view.installation().map(|found| found.value.id));
         let machines: Vec<Made> = {
             let yard = cloud.yard.lock().unwrap();
-            yard.living().into_iter().filter(|made| made.on).cloned().collect()
+            let on = |made: &&Made| made.on && made.machine.tags.installation == ours;
+            yard.living().into_iter().filter(on).cloned().collect()
         };
         let names: BTreeSet<String> =
             machines.iter().map(|made| made.machine.name.clone()).collect();
         seen.retain(|name, _| names.contains(name));
-        for made in &machines {
-            robot(&control, made, &mut seen, since_beat == 0).await;
+        let now = control.clock.now();
+        let beat = beaten.is_none_or(|at| BEAT <= now.duration_since(at));
+        if beat {
+            beaten = Some(now);
         }
-        since_beat = (since_beat + 1) % 20;
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        // Commands come with commits; to ask for them all the time costs a test its patience.
+        let fetch = std::mem::take(&mut news) || beat;
+        for made in &machines {
+            robot(&control, made, &mut seen, Turn { beat, fetch }).await;
+        }
+        tokio::time::sleep(STEP).await;
+        tokio::select! {
+            changed = changes.changed() => news = changed.is_ok(),
+            () = tokio::time::sleep(REST) => {}
+        }
     }
+}
+
+/// How often agents beat.
+const BEAT: SignedDuration = SignedDuration::from_secs(10);
+/// How long they take for whatever they do, and how long they rest while nothing is committed.
+const STEP: std::time::Duration = std::time::Duration::from_millis(300);
+const REST: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What it is time for.
+#[derive(Clone, Copy)]
+struct Turn {
+    beat: bool,
+    fetch: bool,
 }
 
 async fn robot(
     control: &Control,
     made: &Made,
     seen: &mut BTreeMap<String, (u32, &'static str)>,
-    beat: bool,
+    turn: Turn,
 ) {
     let name = made.machine.name.as_str();
-    let (subject, node) = (format!("node-{name}"), Some(name.to_owned()));
-    let caller = Caller { subject, role: Role::Node, node, ..user() };
+    let caller = agent(name);
     let known = seen.get(name).copied();
     if known.map(|(boots, _)| boots) != Some(made.boots) {
         let mut said = registration(name);
         said.place.zone = made.machine.zone.as_str().into();
         said.machine.boot_id = format!("boot-{}", made.boots);
+        said.machine.internal_ip.clone_from(&made.machine.internal_ip);
+        said.pool.clone_from(&made.pool);
+        said.labels.clone_from(&made.labels);
         if let Some(other) = &made.gpus_of {
             said.gpus = registration(other).gpus;
         }
@@ -330,20 +439,28 @@ async fn robot(
         }
         seen.insert(name.to_owned(), (made.boots, made.health));
     }
-    if beat {
-        let _ = control.nodes.heartbeat(&caller, name, Via::Call, Heartbeat::default());
+    if turn.beat {
+        let gpu = |index| GpuSample { index, utilization: made.load, ..GpuSample::default() };
+        let sample = Sample { gpus: (0..8).map(gpu).collect(), ..Sample::default() };
+        let said = Heartbeat { node_time: None, sample: Some(sample) };
+        let _ = control.nodes.heartbeat(&caller, name, Via::Call, said);
+    }
+    if !turn.fetch {
+        return;
     }
     let told = control.commands.fetch(&caller, name, Wire::Argosy).await.unwrap_or_default();
     for command in told {
         let outcome = match command.kind {
-            CommandKind::Drain => Outcome::Drained,
+            CommandKind::Drain if made.drains => Outcome::Drained,
+            CommandKind::Drain => continue,
             CommandKind::Cordon
             | CommandKind::RunDiagnostic
             | CommandKind::Terminate
             | CommandKind::Uncordon => Outcome::Completed,
         };
-        let done =
-            Ack { outcome: Some(outcome), progress: None, message: String::new(), result: None };
+        let tested = command.kind == CommandKind::RunDiagnostic;
+        let result = tested.then(|| json!({"passed": made.passes}));
+        let done = Ack { outcome: Some(outcome), progress: None, message: String::new(), result };
         let _ = control.commands.acknowledge(&caller, name, command.id, done).await;
     }
 }
