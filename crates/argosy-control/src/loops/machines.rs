@@ -27,7 +27,7 @@ use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next};
 use argosy_core::inventory::Orphan;
-use argosy_core::machine::{MachineId, Offer, Trouble};
+use argosy_core::machine::{Abilities, MachineId, Offer, Trouble};
 use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan};
 use argosy_core::resource::Kind;
@@ -105,6 +105,16 @@ impl Default for MachineSettings {
         }
     }
 }
+
+/// What is assumed of a provider that does not matter any more.
+const NO_ABILITIES: Abilities = Abilities {
+    tokens: false,
+    tags: false,
+    reboot: false,
+    console: false,
+    spot: false,
+    list_lag: SignedDuration::ZERO,
+};
 
 /// Providers, by the name in the configuration.
 pub(crate) type Clouds = Arc<BTreeMap<String, Arc<dyn Provider>>>;
@@ -344,6 +354,8 @@ impl Desk {
             self.tend(&id);
         }
         for id in std::mem::take(&mut self.pools) {
+            // Here as well: with a store that is away, looking at many takes long, and is no hang.
+            self.beats.beat(NAME, clock.now());
             self.look_at(id).await;
         }
         self.thought = clock.monotonic().saturating_sub(began);
@@ -536,7 +548,9 @@ impl Desk {
             (Key::List(name), _) => self.alarms.set(&Topic::List(name), soon),
             (Key::Offers(name), _) => self.alarms.set(&Topic::Offers(name), soon),
             (Key::Measure(id), _) => self.alarms.set(&Topic::Scale(id), soon),
-            (Key::Report(_) | Key::Room(_) | Key::Reap(..), _) => {}
+            // What was to be said meanwhile is said now.
+            (Key::Report(id), _) => _ = self.pools.insert(id),
+            (Key::Room(_) | Key::Reap(..), _) => {}
         }
     }
 
@@ -555,6 +569,9 @@ impl Desk {
         });
         let topic = Topic::Record(id.clone());
         let Some((record, registered)) = found else { return self.alarms.set(&topic, None) };
+        if record.state.is_over() {
+            return self.tend_over(record);
+        }
         let Some(shelf) = self.shelves.get(&record.order.provider) else {
             // The server refuses to start like this; the configuration may have changed under a takeover.
             warn!(instance = %id, provider = record.order.provider, "its provider is not configured");
@@ -585,6 +602,28 @@ impl Desk {
             }
         };
         self.alarms.set(&topic, wake);
+    }
+
+    /// Forgets a record that has been over for long enough, whether or not its provider is still there.
+    fn tend_over(&mut self, record: Arc<Instance>) {
+        let (id, now) = (record.id.clone(), self.bench.office.clock.now());
+        let wake = match next(&record, &NO_ABILITIES, &self.bench.settings().limits, now) {
+            Next::Forget => {
+                let bench = self.bench.clone();
+                self.start(Key::Record(id.clone()), async move {
+                    job::settle(books::forget(&bench, &record).await)
+                });
+                None
+            }
+            Next::Wait(at) => Some(at),
+            Next::Call
+            | Next::Look
+            | Next::Terminate
+            | Next::Nothing
+            | Next::Stale
+            | Next::Alarm => None,
+        };
+        self.alarms.set(&Topic::Record(id), wake);
     }
 
     /// Plans one pool, and does it.
@@ -645,7 +684,14 @@ impl Desk {
             self.room.remove(&pool);
             return Ok(());
         }
-        if self.room.get(&pool) != Some(&plan.buy) {
+        let same = |one: &Buy, other: &Buy| {
+            (one.number, &one.order, &one.replaces) == (other.number, &other.order, &other.replaces)
+        };
+        let room = self.room.get(&pool);
+        let roomy = room.is_some_and(|room| {
+            room.len() == plan.buy.len() && room.iter().zip(&plan.buy).all(|(a, b)| same(a, b))
+        });
+        if !roomy {
             self.start(Key::Room(pool), job::room(&self.bench, plan.buy));
             return Ok(());
         }

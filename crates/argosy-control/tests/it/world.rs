@@ -211,6 +211,13 @@ impl World {
         World { control, store, rig, outside, memory, _tasks: tasks }
     }
 
+    /// Providers that machines are at and that this process does not know.
+    pub(crate) fn unprovided(&self) -> Vec<(String, usize)> {
+        let cloud: Arc<dyn Provider> = self.outside.cloud.clone();
+        let name = self.outside.provider.lock().unwrap().to_string();
+        argosy_control::instance::unprovided(&self.store, &BTreeMap::from([(name, cloud)]))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.control.clock.now()
     }

@@ -39,9 +39,6 @@ const RETRY_AFTER_MAX: SignedDuration = SignedDuration::from_hours(1);
 const LOOK_EVERY: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_mins(2));
 
-/// When the gate is asked again after it did not open.
-const HELD_FOR: SignedDuration = SignedDuration::from_secs(10);
-
 /// How a look was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListingFacts {
@@ -283,14 +280,6 @@ impl Instance {
             | State::Terminated { .. }
             | State::Failed { .. } => None,
         }
-    }
-
-    /// Its return is held back by ourselves: to be tried again, and nobody was asked.
-    #[must_use]
-    pub fn held(&self, now: Timestamp) -> Self {
-        let State::Terminating(leaving) = &self.state else { return self.clone() };
-        let retry_at = Some(after(now, HELD_FOR));
-        self.with(State::Terminating(Terminating { retry_at, ..leaving.clone() }))
     }
 
     /// Keeps the end of what it wrote on its console, cleaned; `None` if it is not leaving, or that is kept

@@ -181,7 +181,7 @@ impl Nodes {
                 clock_skew_max: fleet.clock_skew.signed(),
                 events_per_second: fleet.events_per_second,
                 events_burst: fleet.events_burst,
-        },
+            },
         }
     }
 

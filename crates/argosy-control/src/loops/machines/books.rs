@@ -21,9 +21,9 @@ use argosy_core::machine::{Machine, Trouble};
 use argosy_core::node::{Duty, NodeId};
 use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
-use argosy_store::Txn;
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
+use argosy_store::{Revision, Txn};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -300,6 +300,11 @@ pub(super) async fn no_room(
 pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
         let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, ())) };
+        // It may have come while its console was read.
+        let waits = matches!(before.value.state, State::AwaitingNode { .. });
+        if !waits || view.node(record.id.as_str()).is_some() {
+            return Ok((None, ()));
+        }
         let Some(after) = before.value.leaving(Reason::Stale, now) else { return Ok((None, ())) };
         let after = after.kept_console(console).unwrap_or(after);
         let mut txn = fenced(bench, now);
@@ -376,24 +381,30 @@ pub(super) async fn compare(
     began_at: Timestamp,
 ) -> Result<Vec<Orphan>, Error> {
     let (found, seen) = judged(bench, shelf, provider, &machines, began_at);
-    let Comparison { instances, adopted, orphans, forgotten, book, notices, alarms } = found;
+    let Comparison { instances, mut adopted, mut orphans, forgotten, book, notices, alarms } =
+        found;
+    // Two entries of the configuration may be one account: what the other one bought is nobody's orphan.
+    let elsewhere = |id: &InstanceId| {
+        bench.office.store.read(|view| {
+            let record = view.instance(id.as_str());
+            record.is_some_and(|record| {
+                record.value.order.provider != provider && !record.value.state.is_over()
+            })
+        })
+    };
+    orphans.retain(|orphan| !orphan.tags.instance.as_ref().is_some_and(elsewhere));
+    adopted.retain(|record| !elsewhere(&record.id));
     for alarm in &alarms {
         error!(provider, alarm, "a listing shows what should not be");
     }
-    let mut changes: Vec<Instance> = instances;
     for (id, notice) in notices {
-        warn!(instance = %id, ?notice, "the provider gives notice");
-        let known = |record: &&mut Instance| record.id == id;
-        match changes.iter_mut().find(known) {
-            Some(record) => record.notice = Some(notice),
-            None => {
-                let found = seen.get(&id).map(|record| (*record.value).clone());
-                changes.extend(found.map(|record| Instance { notice: Some(notice), ..record }));
-            }
+        let known = seen.records.get(&id).is_some_and(|record| record.value.notice.is_some());
+        if !known {
+            warn!(instance = %id, ?notice, "the provider gives notice");
         }
     }
-    for batch in changes.chunks(BATCH_MAX) {
-        keep(bench, batch, &seen).await?;
+    for batch in instances.chunks(BATCH_MAX) {
+        keep(bench, batch, &seen.records).await?;
     }
     for record in &adopted {
         warn!(instance = %record.id, provider, "adopted a machine of ours that no record knew");
@@ -401,7 +412,7 @@ pub(super) async fn compare(
     for batch in adopted.chunks(BATCH_MAX) {
         adopt(bench, batch).await?;
     }
-    keep_orphans(bench, provider, orphans, forgotten, book).await?;
+    keep_orphans(bench, provider, orphans, forgotten, (book, seen.book)).await?;
     shelf.listed(machines);
     let now = bench.office.clock.now();
     Ok(bench.office.store.read(|view| {
@@ -417,13 +428,20 @@ pub(super) async fn compare(
 /// A provider's records as a listing was compared with them.
 type SeenRecords = BTreeMap<InstanceId, Stored<Instance>>;
 
+/// What a listing was compared with.
+struct SeenThen {
+    records: SeenRecords,
+    /// The book's revision, if there was one.
+    book: Option<Revision>,
+}
+
 fn judged(
     bench: &Bench,
     shelf: &Shelf,
     provider: &str,
     machines: &[Machine],
     began_at: Timestamp,
-) -> (Comparison, SeenRecords) {
+) -> (Comparison, SeenThen) {
     // Copied, so that nobody waits for us to think.
     let (records, orphans, book, pools) = bench.office.store.read(|view| {
         let theirs = view.instances().filter(|record| record.value.order.provider == provider);
@@ -440,7 +458,7 @@ fn judged(
         (
             theirs.map(|record| (record.value.id.clone(), record.clone())).collect::<SeenRecords>(),
             orphans.map(|orphan| orphan.value.clone()).collect::<Vec<_>>(),
-            view.provider_book(provider).map(|book| book.value.clone()),
+            view.provider_book(provider).cloned(),
             pools.collect::<BTreeMap<ResourceId, PoolFacts>>(),
         )
     });
@@ -451,13 +469,13 @@ fn judged(
         installation: bench.installation,
         instances: records.values().map(|record| &*record.value).collect(),
         orphans: orphans.iter().map(|orphan| &**orphan).collect(),
-        book: book.as_deref().unwrap_or(&fresh),
+        book: book.as_ref().map_or(&fresh, |book| &*book.value),
         pool: &pool,
         price: &price,
     };
     let listing = Listing { provider, machines, began_at, first: !shelf.compared };
     let found = judge(&listing, &known, &shelf.abilities, bench.office.clock.now());
-    (found, records)
+    (found, SeenThen { book: book.map(|book| book.revision), records })
 }
 
 /// Keeps records as a listing shows them, where nobody else changed them meanwhile.
@@ -496,7 +514,7 @@ async fn keep_orphans(
     provider: &str,
     orphans: Vec<Orphan>,
     forgotten: Vec<Orphan>,
-    book: Option<ProviderBook>,
+    (book, seen): (Option<ProviderBook>, Option<Revision>),
 ) -> Result<(), Error> {
     let caller = system(SELF);
     for orphan in &orphans {
@@ -524,18 +542,21 @@ async fn keep_orphans(
                 Office::put(&mut txn, change, &caller, now);
             }
         }
+        // Only what a listing can say, into the book as it is; and one that came back shows that our credentials
+        // are good.
         let before = view.provider_book(provider);
-        if let Some(after) = &book
-            && before.is_none_or(|before| *before.value != *after)
-        {
-            if let Some(frozen) = &after.frozen {
+        let fresh = ProviderBook { name: provider.to_owned(), ..ProviderBook::default() };
+        let known = before.map_or(&fresh, |book| &*book.value);
+        let judged = book.as_ref().filter(|_| before.map(|book| book.revision) == seen);
+        let after = match judged {
+            Some(judged) => ProviderBook { paused: None, ..judged.clone() },
+            None => ProviderBook { paused: None, ..known.clone() },
+        };
+        if after != *known {
+            if let Some(frozen) = after.frozen.as_ref().filter(|_| known.frozen.is_none()) {
                 error!(provider, message = frozen.message, "a listing cannot be true");
             }
-            put_provider(&mut txn, before, after.clone(), now);
-        }
-        // A listing that came back shows that our credentials are good.
-        if book.is_none() {
-            mind_provider(&mut txn, view, provider, None, now);
+            put_provider(&mut txn, before, after, now);
         }
         Ok(((!txn.is_empty()).then_some(txn), ()))
     };

@@ -1,6 +1,6 @@
 //! What talks to a provider: each beside the desk, and each writes down what came of it.
 
-use super::shelf::Guarding;
+use super::shelf::{Guarding, Slots};
 use super::{Bench, Ended, SELF, books, node_id, picture};
 use crate::Error;
 use crate::provider::Provider;
@@ -9,30 +9,43 @@ use argosy_core::instance::{Instance, InstanceId, ListingFacts, Next, State};
 use argosy_core::inventory::Orphan;
 use argosy_core::machine::{MachineId, Order, Trouble};
 use argosy_core::pool::Buy;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 
 /// How long a call to a provider may take, whatever it promises itself. Listings of large accounts have many
 /// pages.
 const CALL_MAX: Duration = Duration::from_secs(120);
 
+/// The same for a purchase: well below `argosy_core::instance::SETTLE`, after which a call whose answer was lost
+/// must not take effect any more.
+const CREATE_MAX: Duration = Duration::from_secs(60);
+
+/// A call that was written down longer ago than this is written down anew before it is made.
+const FRESH_FOR: SignedDuration = SignedDuration::from_secs(5);
+
 /// What is to be done about one record.
 pub(super) struct Work {
     pub(super) record: Arc<Instance>,
     pub(super) due: Next,
     pub(super) guards: Guarding,
-    pub(super) slots: Arc<Semaphore>,
+    pub(super) slots: Slots,
 }
 
 /// A call that does not go on for ever. What it had begun may have happened.
 pub(super) async fn in_time<T>(
     call: impl Future<Output = Result<T, Trouble>>,
 ) -> Result<T, Trouble> {
-    let late = || Trouble::Unsure(format!("no answer within {} s", CALL_MAX.as_secs()));
-    tokio::time::timeout(CALL_MAX, call).await.unwrap_or_else(|_| Err(late()))
+    within(CALL_MAX, call).await
+}
+
+async fn within<T>(
+    time: Duration,
+    call: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    let late = || Trouble::Unsure(format!("no answer within {} s", time.as_secs()));
+    tokio::time::timeout(time, call).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// How a job ended whose results are in the store.
@@ -58,8 +71,7 @@ pub(super) async fn run(bench: Arc<Bench>, work: Work) -> Ended {
         Next::Terminate => terminate(&bench, &*cloud, &work).await,
         Next::Stale => stale(&bench, &*cloud, &work.record).await,
         Next::Alarm => alarm(&bench, &work.record).await,
-        Next::Forget => books::forget(&bench, &work.record).await,
-        Next::Wait(_) | Next::Nothing => Ok(()),
+        Next::Forget | Next::Wait(_) | Next::Nothing => Ok(()),
     };
     settle(done)
 }
@@ -83,14 +95,19 @@ async fn call_again(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<
 }
 
 async fn call(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Error> {
-    let _slot = work.slots.acquire().await;
+    let _slot = work.slots.purchases.acquire().await;
     let record = &work.record;
+    // It may have waited behind many others: whether it is still wanted, and when it was called for, is asked
+    // again, or a listing from before the call could prove that there is nothing.
+    if !still_wanted(bench, record).await? {
+        return Ok(());
+    }
     let purchase = record.purchase(bench.installation, books::labels(bench, record));
     // Whoever leads now may have found that nothing was bought, and bought it.
     if !bench.leads().await {
         return Err(argosy_store::Error::Fenced.into());
     }
-    let answer = in_time(cloud.create(&purchase)).await;
+    let answer = within(CREATE_MAX, cloud.create(&purchase)).await;
     argosy_store::failpoint::hit("machine-created");
     match &answer {
         Ok(machine) => info!(instance = %record.id, machine = %machine.id, "bought a machine"),
@@ -102,9 +119,33 @@ async fn call(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Er
     books::answered(bench, record, &answer).await
 }
 
+/// Whether a purchase is still to be made; one that waited for long is called for anew.
+async fn still_wanted(bench: &Bench, record: &Instance) -> Result<bool, Error> {
+    let now = bench.office.clock.now();
+    let called_at =
+        bench.office.store.read(|view| match &view.instance(record.id.as_str())?.value.state {
+            State::Provisioning(buying) => buying.called_at,
+            State::AwaitingNode { .. }
+            | State::Running { .. }
+            | State::Terminating(_)
+            | State::Terminated { .. }
+            | State::Failed { .. } => None,
+        });
+    match called_at {
+        None => Ok(false),
+        Some(at) if now.duration_since(at) <= FRESH_FOR => Ok(true),
+        Some(_) => {
+            let again = |record: &Instance, now: Timestamp| {
+                matches!(record.state, State::Provisioning(_)).then(|| record.called(now))
+            };
+            books::amend(bench, record, "call", again).await
+        }
+    }
+}
+
 /// Looks for the machine of one record.
 async fn look(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Error> {
-    let _slot = work.slots.acquire().await;
+    let _slot = work.slots.others.acquire().await;
     let record = &work.record;
     let purchase = record.purchase(bench.installation, books::labels(bench, record));
     let began_at = bench.office.clock.now();
@@ -124,7 +165,7 @@ async fn look(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Er
 
 /// Returns a machine, if the gate opens.
 async fn terminate(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Error> {
-    let _slot = work.slots.acquire().await;
+    let _slot = work.slots.others.acquire().await;
     // The record as it is now, not as it was when this was decided.
     let id = work.record.id.as_str();
     let found = bench.office.store.read(|view| {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// How many calls to one provider may be under way at once. Most wait; each holds a connection, and a cloud
+/// How many calls of a kind to one provider may be under way at once. Most wait; each holds a connection, and a cloud
 /// that sees more throttles.
 const CALLS_MAX: usize = 64;
 
@@ -21,8 +21,22 @@ pub(super) struct Shelf {
     pub(super) compared: bool,
     /// Its machines as it last showed them.
     pub(super) shown: Arc<HashMap<MachineId, Machine>>,
-    pub(super) slots: Arc<Semaphore>,
+    pub(super) slots: Slots,
     lists_failed: u32,
+}
+
+/// How many calls may be under way: returns and looks never wait behind purchases.
+#[derive(Clone)]
+pub(super) struct Slots {
+    pub(super) purchases: Arc<Semaphore>,
+    pub(super) others: Arc<Semaphore>,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        let slots = || Arc::new(Semaphore::new(CALLS_MAX));
+        Self { purchases: slots(), others: slots() }
+    }
 }
 
 /// What the gate must know of a provider; the rest is read when it opens.
@@ -41,7 +55,7 @@ impl Shelf {
             offers_of: BTreeMap::new(),
             compared: false,
             shown: Arc::default(),
-            slots: Arc::new(Semaphore::new(CALLS_MAX)),
+            slots: Slots::default(),
             lists_failed: 0,
         }
     }

@@ -17,7 +17,7 @@ use argosy_core::pool::{Buy, Plan, Step};
 use argosy_store::Txn;
 use argosy_store::view::{Stored, View};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tracing::{info, warn};
 
@@ -42,7 +42,15 @@ pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Ve
     }
     for (nth, steps) in chunks.into_iter().enumerate() {
         let decide = |view: &View, now: Timestamp| {
-            let mut hand = Hand { bench, scene, view, txn: Txn::at(now), now, any: false };
+            let mut hand = Hand {
+                bench,
+                scene,
+                view,
+                txn: Txn::at(now),
+                now,
+                any: false,
+                condemned: BTreeSet::new(),
+            };
             hand.txn.fence(bench.fence.clone());
             let mut to_boot = Vec::new();
             for step in steps {
@@ -141,11 +149,11 @@ pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<(), Error
         }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
-        for record in view.instances_of(pool).take(STEPS_MAX) {
-            if let Some(after) = record.value.leaving(Reason::PoolDeleted, now) {
-                let change = Mutation::update("leave", record, Arc::new(after));
-                Office::write_instance(&mut txn, change, &caller, now)?;
-            }
+        let leaving = |record: &'_ Stored<Instance>| record.value.leaving(Reason::PoolDeleted, now);
+        let left = view.instances_of(pool).filter_map(|record| Some((record, leaving(record)?)));
+        for (record, after) in left.take(STEPS_MAX) {
+            let change = Mutation::update("leave", record, Arc::new(after));
+            Office::write_instance(&mut txn, change, &caller, now)?;
         }
         let over = view.instances_of(pool).all(|record| record.value.state.is_over());
         if let Some(book) = view.pool_book(pool).filter(|_| over) {
@@ -197,6 +205,7 @@ struct Hand<'a> {
     txn: Txn,
     now: Timestamp,
     any: bool,
+    condemned: BTreeSet<String>,
 }
 
 impl<'a> Hand<'a> {
@@ -244,7 +253,10 @@ impl<'a> Hand<'a> {
             }
             Step::Condemn { serials, because, node } => {
                 for serial in serials {
-                    if self.view.condemned(serial).is_none() {
+                    // Two nodes may name the same one.
+                    if self.view.condemned(serial).is_none()
+                        && self.condemned.insert(serial.clone())
+                    {
                         let condemned = Condemned {
                             serial: serial.clone(),
                             because: because.clone(),
@@ -348,7 +360,10 @@ impl<'a> Hand<'a> {
 
     fn keep_book(&mut self, book: &argosy_core::pool::PoolBook) {
         let before = self.view.pool_book(book.pool);
-        if before.is_none_or(|before| *before.value != *book) {
+        // Somebody else wrote in it: the next plan knows better.
+        let revision = |book: &Stored<_>| book.revision;
+        let same = before.map(revision) == self.scene.book.as_ref().map(revision);
+        if same && before.is_none_or(|before| *before.value != *book) {
             put_book(&mut self.txn, before, book.clone(), &system(SELF), self.now);
             self.any = true;
         }

@@ -10,7 +10,7 @@ use argosy_core::health::Event;
 use argosy_core::instance::{Cure, Reason};
 use argosy_core::node::{Liveness, NodeStatus};
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How many nodes are out of service by our own doing.
 fn disrupted(world: &World) -> usize {
@@ -179,9 +179,14 @@ async fn f14_a_node_that_says_it_once_and_dies_is_replaced() {
     assert_eq!((world.running(), world.cloud().asked_for("create")), (3, 4));
 }
 
+/// A pool in which everything is tried before a node is replaced.
+fn ladder() -> Value {
+    json!({"cures": ["diagnose", "reboot", "replace"]})
+}
+
 #[tokio::test(start_paused = true)]
 async fn f15_a_reboot_that_helps_is_all_that_is_done() {
-    let world = settled(3, json!({})).await;
+    let world = settled(3, ladder()).await;
     let sick = world.members()[0].clone();
     world.says(&sick, events(vec![xid(79, 2)])).await;
     world.soon("it boots again", |world| world.cloud().asked_for("reboot") == 1).await;
@@ -201,7 +206,7 @@ async fn f15_a_reboot_that_helps_is_all_that_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn f15_where_a_reboot_does_not_help_the_node_is_replaced_and_its_gpu_remembered() {
-    let world = settled(3, json!({})).await;
+    let world = settled(3, ladder()).await;
     let sick = world.members()[0].clone();
     world.cloud().lie(|lies| lies.reboot_in_vain = true);
     world.cloud().made(&sick, |made| made.health = "boot=H nvml=H xid=H gpu=U");
@@ -224,7 +229,7 @@ async fn f15_where_a_reboot_does_not_help_the_node_is_replaced_and_its_gpu_remem
 #[tokio::test(start_paused = true)]
 async fn f15_a_test_that_passes_puts_a_node_back_and_one_that_fails_does_not() {
     for passes in [true, false] {
-        let world = settled(3, json!({})).await;
+        let world = settled(3, ladder()).await;
         let sick = world.members()[0].clone();
         world.cloud().made(&sick, |made| made.passes = passes);
         // No reboot mends a link, and a test tells.

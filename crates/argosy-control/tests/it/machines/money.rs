@@ -221,16 +221,16 @@ async fn g8_with_good_credentials_buying_goes_on_by_itself() {
 #[tokio::test(start_paused = true)]
 async fn g9_machines_of_a_provider_that_is_not_configured_are_named() {
     let world = settled(3, json!({})).await;
-    assert_eq!(world.control.unprovided(), []);
+    assert_eq!(world.unprovided(), []);
     *world.outside.provider.lock().unwrap() = "aws";
     let world = world.restart(settings()).await;
-    assert_eq!(world.control.unprovided(), [("gcp".to_owned(), 3)]);
+    assert_eq!(world.unprovided(), [("gcp".to_owned(), 3)]);
     // Whoever starts like that all the same loses nothing.
     world.pass(minutes(30)).await;
     assert_eq!(world.current().len(), 3);
     *world.outside.provider.lock().unwrap() = "gcp";
     let world = world.restart(settings()).await;
-    assert_eq!(world.control.unprovided(), []);
+    assert_eq!(world.unprovided(), []);
     world.delete(pool("a", "p")).await;
     world.soon("all is gone", |world| world.current().is_empty()).await;
     assert!(world.cloud().living().is_empty());
