@@ -633,13 +633,12 @@ impl Desk {
         let plan = scene.plan(&self.shelves, &self.bench, now);
         self.alarms.set(&Topic::Pool(id), plan.next);
         self.watch_size(&scene, now);
-        if let Err(error) = self.carry_out(&scene, plan).await {
-            match error {
-                Error::Store(argosy_store::Error::Fenced) => self.fenced = true,
-                error => {
-                    warn!(%error, pool = %id, "could not do what was planned; planning again");
-                    self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
-                }
+        match self.carry_out(&scene, plan).await {
+            Ok(()) => {}
+            Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
+            Err(error) => {
+                warn!(%error, pool = %id, "could not do what was planned; planning again");
+                self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
             }
         }
     }
@@ -835,12 +834,10 @@ impl Desk {
 
 /// How long a provider wants us to wait (G5); not so long that nobody would look for its machines.
 fn asked_to_wait(trouble: &Trouble) -> SignedDuration {
-    match trouble {
-        Trouble::Throttled { retry_after_s: Some(seconds), .. } => {
-            SignedDuration::from_secs(i64::from(*seconds)).min(WAIT_MAX)
-        }
-        _ => SignedDuration::ZERO,
-    }
+    let Trouble::Throttled { retry_after_s: Some(seconds), .. } = trouble else {
+        return SignedDuration::ZERO;
+    };
+    SignedDuration::from_secs(i64::from(*seconds)).min(WAIT_MAX)
 }
 
 /// The node that registers from a machine has the machine's name.

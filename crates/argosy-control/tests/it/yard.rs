@@ -388,10 +388,11 @@ pub(crate) async fn robots(
         for made in &machines {
             robot(&control, made, &mut seen, Turn { beat, fetch }).await;
         }
-        tokio::time::sleep(STEP).await;
+        let after = |time| control.clock.now().checked_add(time).unwrap();
+        control.clock.sleep_until(after(STEP)).await;
         tokio::select! {
             changed = changes.changed() => news = changed.is_ok(),
-            () = tokio::time::sleep(REST) => {}
+            () = control.clock.sleep_until(after(REST)) => {}
         }
     }
 }
@@ -399,8 +400,8 @@ pub(crate) async fn robots(
 /// How often agents beat.
 const BEAT: SignedDuration = SignedDuration::from_secs(10);
 /// How long they take for whatever they do, and how long they rest while nothing is committed.
-const STEP: std::time::Duration = std::time::Duration::from_millis(300);
-const REST: std::time::Duration = std::time::Duration::from_secs(2);
+const STEP: SignedDuration = SignedDuration::from_millis(300);
+const REST: SignedDuration = SignedDuration::from_secs(2);
 
 /// What it is time for.
 #[derive(Clone, Copy)]

@@ -198,7 +198,7 @@ async fn terminate(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(
     }
     let asked = |record: &Instance, now: Timestamp| {
         matches!(record.state, State::Terminating(_))
-            .then(|| record.asked(answer.as_ref().map(|()| ()), now))
+            .then(|| record.asked(answer.as_ref().copied(), now))
     };
     books::amend(bench, &record, "return", asked).await.map(|_| ())
 }

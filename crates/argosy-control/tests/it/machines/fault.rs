@@ -86,7 +86,8 @@ async fn b2_a_store_that_misses_the_last_purchases_buys_none_of_them_again() {
     assert!(log.iter().all(|call| !call.starts_with("create")), "{log:?}");
     let mut after = world.members();
     let mut before = before;
-    (before.sort_unstable(), after.sort_unstable());
+    before.sort_unstable();
+    after.sort_unstable();
     assert_eq!(after, before, "adopted by their tags");
     world
         .keeps("nothing is returned", minutes(30), |w| w.cloud().asked_for("terminate") == 0)
@@ -142,7 +143,10 @@ async fn b7_a_leader_that_wakes_up_too_late_neither_buys_nor_returns_again() {
                 world.current().iter().any(|record| match &record.state {
                     State::Provisioning(_) => calls == "create",
                     State::Terminating(leaving) => calls == "terminate" && leaving.calls == 0,
-                    _ => false,
+                    State::AwaitingNode { .. }
+                    | State::Running { .. }
+                    | State::Terminated { .. }
+                    | State::Failed { .. } => false,
                 })
             };
             while !begun(&two) {

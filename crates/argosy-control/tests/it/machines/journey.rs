@@ -40,9 +40,9 @@ async fn walk(world: &World, id: &str) -> Vec<String> {
     lines.reverse();
     lines
         .iter()
-        .filter_map(|what| match what {
-            What::Status { to, .. } => Some(serde_json::to_value(to).unwrap().to_string()),
-            _ => None,
+        .filter_map(|what| {
+            let What::Status { to, .. } = what else { return None };
+            Some(serde_json::to_value(to).unwrap().to_string())
         })
         .collect()
 }
@@ -149,19 +149,17 @@ async fn the_machines_of_a_pool_deleted_by_force_go_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_is_gone_is_let_go_of_although_the_process_died_in_between() {
-    let world = settled(2, json!({})).await;
-    // The lease is another's for a while, so that nobody hears of the deletion before the process dies.
-    world.rig.freeze_next.store(true, std::sync::atomic::Ordering::SeqCst);
-    let resources = world.control.resources.clone();
-    let deleting = tokio::spawn(async move {
-        let target = pool("a", "p");
-        let _ = resources.delete(&user(), target, Default::default()).await;
-    });
-    world.pass(super::seconds(1)).await;
-    deleting.abort();
-    let world = world.restart(settings()).await;
-    world.control.resources.force_delete(&admin(), pool("a", "p"), "hurry").await.unwrap();
-    let world = world.restart(settings()).await;
+    let one = settled(2, json!({})).await;
+    let two = one.another(settings(), "two").await;
+    two.pass(super::seconds(1)).await;
+    // The one that tends machines is stopped, and the other one dies before it takes over.
+    one.rig.freeze(true);
+    two.delete(pool("a", "p")).await;
+    two.control.resources.force_delete(&admin(), pool("a", "p"), "hurry").await.unwrap();
+    drop(one);
+    let world = two.restart(settings()).await;
+    let kept = world.current().iter().filter(|record| why(record).is_none()).count();
+    assert_eq!(kept, 2, "nobody has decided anything about them");
     assert_eq!(world.get(pool("a", "p")), None);
     world.soon("they are gone", |world| world.cloud().living().is_empty()).await;
     world.soon("and known to be", |world| world.current().is_empty()).await;

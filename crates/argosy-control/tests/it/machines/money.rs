@@ -140,10 +140,8 @@ async fn g6_a_machine_that_lives_on_after_its_return_is_told_of_and_asked_for_ag
     world.patch(&user(), pool("a", "p"), json!({"nodeCount": 1})).await.unwrap();
     world.soon("it is returned", |world| world.cloud().asked_for("terminate") == 1).await;
     let alarmed = |world: &World| {
-        world.current().iter().any(|record| match &record.state {
-            State::Terminating(leaving) => leaving.alarmed,
-            _ => false,
-        })
+        let told = |state: &State| matches!(state, State::Terminating(it) if it.alarmed);
+        world.current().iter().any(|record| told(&record.state))
     };
     world.keeps("nobody is told yet", minutes(14), |w| !alarmed(w) && terminating(w) == 1).await;
     world.pass(minutes(2)).await;
@@ -360,13 +358,9 @@ async fn g12_machines_that_never_register_are_returned_and_after_three_none_is_b
     world.soon("one is returned", |world| world.cloud().asked_for("terminate") == 1).await;
     world.soon("it is gone", |world| world.instances().iter().any(|it| it.state.is_over())).await;
     let first = world.instances().into_iter().find(|it| it.state.is_over()).unwrap();
-    match &first.state {
-        State::Failed { failure, console, .. } => {
-            assert_eq!(failure.reason, "RegistrationTimeout");
-            assert!(console.contains("could not reach the control plane"), "{console}");
-        }
-        other => panic!("{other:?}"),
-    }
+    let State::Failed { failure, console, .. } = &first.state else { panic!("{first:?}") };
+    assert_eq!(failure.reason, "RegistrationTimeout");
+    assert!(console.contains("could not reach the control plane"), "{console}");
     let paused = |world: &World| world.said().starts_with("RegistrationUnhealthy");
     world.soon("buying is paused", paused).await;
     assert_eq!(world.cloud().asked_for("create"), 3);
