@@ -88,14 +88,19 @@ impl World {
             catalog: Default::default(),
             authorization: Authorization::Team,
             conditions: BTreeMap::new(),
+            machines: Default::default(),
             nodes,
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,
             history_kept: day,
         };
-        let outside =
-            Outside { clouds: BTreeMap::new(), notifier: Arc::new(Nobody), schedulers: Vec::new() };
+        let outside = Outside {
+            clouds: BTreeMap::new(),
+            notifier: Arc::new(Nobody),
+            schedulers: Vec::new(),
+            extensions: Default::default(),
+        };
         let clock = Clock::System;
         let control =
             Control::start(store, settings, outside, clock, Ids::Random, "test", &mut tasks);

@@ -4,6 +4,7 @@ use crate::conformance::{Lie, Rig, conforms};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::InstanceId;
 use argosy_core::machine::NoticeKind;
+use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ impl Bench {
         let standin = Standin::start(Clock::System).await;
         let boot =
             |purchase: &Purchase| format!("#!/bin/sh\nagent --node-id {}\n", purchase.instance);
-        let mut settings = standin.settings(Arc::new(boot));
+        let mut settings = standin.settings(UserData::new(boot));
         change(&mut settings);
         let aws = Aws::new(settings, Clock::System).expect("settings that can be used");
         Self { standin, aws: Arc::new(aws) }
@@ -138,7 +139,7 @@ async fn asked_fifty_times_by_fifty_processes_it_buys_one_machine() {
     assert!(matches!(lost, Err(Trouble::Unsure(_))), "{lost:?}");
     let boot = |purchase: &Purchase| format!("#!/bin/sh\nagent --node-id {}\n", purchase.instance);
     for _ in 0..50 {
-        let settings = bench.standin.settings(Arc::new(boot));
+        let settings = bench.standin.settings(UserData::new(boot));
         let aws = Aws::new(settings, Clock::System).expect("settings that can be used");
         let machine = aws.create(&bought).await.expect("the machine of the first call");
         assert_eq!(bench.truth().await, [machine.id.to_string()]);
@@ -230,7 +231,7 @@ async fn a_machine_goes_to_the_subnet_of_its_zone() {
         found.expect("a subnet in each zone").subnet_id.clone()
     };
     let chosen = vec![of("us-east-1b"), of("us-east-1c")];
-    let mut settings = bench.standin.settings(Arc::new(|_| String::new()));
+    let mut settings = bench.standin.settings(UserData::default());
     settings.subnets = chosen;
     let aws = Aws::new(settings, Clock::System).expect("settings that can be used");
     let order = |zone: &str| Order { zone: zone.to_owned(), ..bench.order() };

@@ -48,6 +48,7 @@ fn one_number_is_read_out_of_an_instant_query() {
 async fn served(router: Router) -> SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
 }

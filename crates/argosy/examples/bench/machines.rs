@@ -68,7 +68,7 @@ pub(crate) async fn pool(
     let cluster = json!({ "name": "bench", "spec": { "provider": "gcp", "region": "us-east1" } });
     let made = asks.ask("POST", "/clusters", &cluster.to_string(), 201).await?;
     let made: Value = serde_json::from_slice(&made)?;
-    let cluster = format!("/clusters/{}", made["id"].as_str().context("an id")?);
+    let cluster = format!("/clusters/{}", made.get("id").and_then(Value::as_str).context("an id")?);
     until_ready(&mut asks, &cluster).await?;
     let spec = json!({ "nodeCount": sizes.nodes, "machineType": "n1-standard-4" });
     let body = json!({ "name": "pool", "spec": spec }).to_string();
@@ -85,9 +85,9 @@ pub(crate) async fn pool(
 /// Breaks one node after another, and waits for its replacement to be ordered.
 async fn faults(asks: &mut Connection, sizes: &MachineSizes, figures: &mut Figures) -> Result<()> {
     let list = asks.argosy("/instances?search=state%3D'Running'&size=1000").await?;
-    let items = list["items"].as_array().context("instances")?;
+    let items = list.get("items").and_then(Value::as_array).context("instances")?;
     let nodes: Vec<String> =
-        items.iter().filter_map(|item| item["id"].as_str()).map(str::to_owned).collect();
+        items.iter().filter_map(|item| item.get("id")?.as_str()).map(str::to_owned).collect();
     let mut times = Vec::new();
     for node in nodes.iter().take(sizes.faults as usize) {
         let event = json!({
@@ -100,7 +100,8 @@ async fn faults(asks: &mut Connection, sizes: &MachineSizes, figures: &mut Figur
         let path = format!("/instances?search=replaces%3D'{node}'");
         loop {
             let found = asks.argosy(&path).await?;
-            if found["items"].as_array().is_some_and(|items| !items.is_empty()) {
+            let items = found.get("items").and_then(Value::as_array);
+            if items.is_some_and(|items| !items.is_empty()) {
                 break;
             }
             if Duration::from_secs(60) < began.elapsed() {
@@ -118,7 +119,7 @@ async fn until_ready(asks: &mut Connection, path: &str) -> Result<()> {
     let began = now();
     loop {
         let found: Value = serde_json::from_slice(&asks.ask("GET", path, "", 200).await?)?;
-        if found["status"]["phase"] == "Ready" {
+        if found.pointer("/status/phase").is_some_and(|phase| phase == "Ready") {
             return Ok(());
         }
         if Duration::from_secs(300) < began.elapsed() {

@@ -1,5 +1,6 @@
 use super::{Call, Effect, FaultKind, Query, refused, services, signed};
 use crate::aws::{Aws, Credentials, Keys, Rates, Settings};
+use crate::user_data::UserData;
 use argosy_control::clock::Clock;
 use argosy_control::provider::Provider;
 use argosy_core::machine::{MachineId, Trouble};
@@ -9,7 +10,6 @@ use reqwest::Url;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -1,4 +1,5 @@
-use super::super::{check, declared};
+use super::super::check;
+use super::super::machines::declared;
 use super::*;
 use std::path::Path;
 
