@@ -25,6 +25,12 @@ pub(crate) async fn ordered(world: &World, spec: Value) {
     world.create(&user(), creation).await.unwrap();
 }
 
+/// The amnesty after a start, and a bit.
+const SETTLED: SignedDuration = SignedDuration::from_mins(6);
+
+/// How long a new node counts in no percentage, and a bit.
+const WARMED_UP: SignedDuration = SignedDuration::from_mins(16);
+
 /// A pool `p` of so many nodes that have been up for so long that nothing is excused any more.
 async fn settled(nodes: u32, more: Value) -> World {
     let world = World::with(settings()).await;
@@ -38,7 +44,7 @@ async fn settle(world: &World, nodes: u32, more: Value) {
     ordered(world, Value::Object(spec)).await;
     world.soon("the pool is ready", World::is_ready).await;
     assert_eq!(world.running(), nodes as usize);
-    world.pass(minutes(20)).await;
+    world.pass(SETTLED).await;
 }
 
 fn minutes(count: i64) -> SignedDuration {

@@ -2,7 +2,8 @@
 
 use super::{minutes, ordered, seconds, settled};
 use crate::world::{World, pool, settings, user};
-use argosy_core::instance::{Reason, State};
+use argosy_core::instance::Reason;
+use jiff::SignedDuration;
 use serde_json::json;
 
 /// How often the process dies in a row.
@@ -32,25 +33,23 @@ async fn a3_dying_fifty_times_between_the_call_and_its_answer_buys_one_machine()
 
 #[tokio::test(start_paused = true)]
 async fn a3_dying_at_each_of_fifty_purchases_buys_fifty_machines_even_without_tokens() {
-    for no_tokens in [false, true] {
-        let mut world = World::with(settings()).await;
-        world.cloud().lie(|lies| (lies.hang_after_create, lies.no_tokens) = (true, no_tokens));
-        ordered(&world, json!({"nodeCount": 1})).await;
-        for death in 1..=DEATHS {
-            world.soon("it is bought", |world| world.cloud().living().len() == death).await;
-            world = world.restart(settings()).await;
-            if death < DEATHS {
-                let one_more = json!({"nodeCount": death + 1});
-                world.patch(&user(), pool("a", "p"), one_more).await.unwrap();
-            }
+    let mut world = World::with(settings()).await;
+    world.cloud().lie(|lies| (lies.hang_after_create, lies.no_tokens) = (true, true));
+    ordered(&world, json!({"nodeCount": 1})).await;
+    for death in 1..=DEATHS {
+        world.soon("it is bought", |world| world.cloud().living().len() == death).await;
+        world = world.restart(settings()).await;
+        if death < DEATHS {
+            let one_more = json!({"nodeCount": death + 1});
+            world.patch(&user(), pool("a", "p"), one_more).await.unwrap();
         }
-        world.cloud().tell_the_truth();
-        world.soon("the pool is ready", World::is_ready).await;
-        assert_eq!((world.running(), world.instances().len()), (DEATHS, DEATHS));
-        assert_eq!(world.cloud().living().len(), DEATHS);
-        assert_eq!(world.cloud().asked_for("terminate"), 0);
-        world.assert_accounted();
     }
+    world.cloud().tell_the_truth();
+    world.soon("the pool is ready", World::is_ready).await;
+    assert_eq!((world.running(), world.instances().len()), (DEATHS, DEATHS));
+    assert_eq!(world.cloud().living().len(), DEATHS);
+    assert_eq!(world.cloud().asked_for("terminate"), 0);
+    world.assert_accounted();
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,41 +130,32 @@ async fn b7_a_leader_that_wakes_up_too_late_neither_buys_nor_returns_again() {
         one.cloud().lie(|lies| lies.no_tokens = no_tokens);
         ordered(&one, json!({"nodeCount": 2})).await;
         one.soon("two run", |world| world.running() == 2 && world.is_ready()).await;
-        one.pass(minutes(10)).await;
         let two = one.another(settings(), "two").await;
-        two.pass(seconds(30)).await;
-        // It stops right after it has written down that it buys, or returns, and before it does.
-        for (nodes, calls) in [(4, "create"), (3, "terminate")] {
-            let before = one.cloud().asked_for(calls);
-            let rig = one.rig.clone();
-            two.patch(&user(), pool("a", "p"), json!({"nodeCount": nodes})).await.unwrap();
-            let begun = |world: &World| {
-                world.current().iter().any(|record| match &record.state {
-                    State::Provisioning(_) => calls == "create",
-                    State::Terminating(leaving) => calls == "terminate" && leaving.calls == 0,
-                    State::AwaitingNode { .. }
-                    | State::Running { .. }
-                    | State::Terminated { .. }
-                    | State::Failed { .. } => false,
-                })
+        two.pass(seconds(1)).await;
+        let (mut leads, mut other) = (one, two);
+        // It stops at some moment between the wish and the last answer: before the intent, the call, or
+        // the record of what came of it.
+        for (nodes, after_ms) in
+            [(3, 0), (2, 0), (4, 1), (3, 1), (5, 20), (4, 20), (5, 25), (4, 45)]
+        {
+            other.patch(&user(), pool("a", "p"), json!({"nodeCount": nodes})).await.unwrap();
+            other.pass(SignedDuration::from_millis(after_ms)).await;
+            leads.rig.freeze(true);
+            let done = |world: &World| {
+                let living = world.cloud().living().len();
+                world.running() == nodes && world.current().len() == nodes && living == nodes
             };
-            while !begun(&two) {
-                one.pass(jiff::SignedDuration::from_millis(1)).await;
-                if begun(&one) || before < one.cloud().asked_for(calls) {
-                    break;
-                }
-            }
-            rig.freeze(true);
-            two.soon("the other one does it", |world| {
-                world.running() == nodes && world.is_ready() && world.current().len() == nodes
-            })
-            .await;
-            let done = two.cloud().asked_for(calls);
-            rig.freeze(false);
-            two.pass(minutes(5)).await;
-            assert_eq!(two.cloud().asked_for(calls), done, "the first did {calls}");
-            assert_eq!(two.cloud().living().len(), nodes);
-            two.assert_accounted();
+            other.soon("the other one does it", |world| done(world) && world.is_ready()).await;
+            let calls = |world: &World| {
+                (world.cloud().asked_for("create"), world.cloud().asked_for("terminate"))
+            };
+            let before = calls(&other);
+            leads.rig.freeze(false);
+            other.pass(minutes(1)).await;
+            assert_eq!(calls(&other), before, "the first one did something, too");
+            assert!(done(&other), "{}", other.states());
+            other.assert_accounted();
+            (leads, other) = (other, leads);
         }
     }
 }

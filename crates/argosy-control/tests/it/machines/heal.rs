@@ -1,7 +1,7 @@
 //! Nodes that are lost or sick: replaced within budgets, cured where that helps, and left to people where
 //! nothing does.
 
-use super::{minutes, seconds, settled};
+use super::{WARMED_UP, minutes, seconds, settled};
 use crate::node::world::{events, xid};
 use crate::world::{World, pool, user};
 use crate::yard::{SICK, WELL};
@@ -120,6 +120,7 @@ async fn d6_a_new_machine_with_a_dead_nodes_address_does_not_revive_it() {
 #[tokio::test(start_paused = true)]
 async fn f13_when_most_of_a_pool_turns_bad_at_once_hardly_anything_is_done() {
     let world = settled(10, json!({})).await;
+    world.pass(WARMED_UP).await;
     let members = world.members();
     for name in &members[..6] {
         world.turn(name, SICK);
@@ -157,6 +158,7 @@ async fn f13_when_most_of_a_pool_turns_bad_at_once_hardly_anything_is_done() {
 #[tokio::test(start_paused = true)]
 async fn f13_when_the_breaker_closes_the_present_is_judged_anew() {
     let world = settled(10, json!({})).await;
+    world.pass(WARMED_UP).await;
     let members = world.members();
     members[..6].iter().for_each(|name| world.turn(name, SICK));
     world.pass(minutes(10)).await;
@@ -191,7 +193,7 @@ async fn f15_a_reboot_that_helps_is_all_that_is_done() {
     world.says(&sick, events(vec![xid(79, 2)])).await;
     world.soon("it boots again", |world| world.cloud().asked_for("reboot") == 1).await;
     world.soon("it is back", |w| w.status(&sick) == Some(NodeStatus::Active)).await;
-    world.pass(minutes(40)).await;
+    world.pass(minutes(20)).await;
     assert_eq!((world.cloud().asked_for("reboot"), world.cloud().asked_for("create")), (1, 3));
     let tried = world.instance(&sick).tried.clone();
     let tried: Vec<_> = tried.iter().map(|it| (it.cure, it.outcome.as_str())).collect();
@@ -248,7 +250,7 @@ async fn f15_a_test_that_passes_puts_a_node_back_and_one_that_fails_does_not() {
         } else {
             world.soon("it is replaced", |w| w.instance(&sick).state.is_over()).await;
         }
-        world.pass(minutes(30)).await;
+        world.pass(minutes(10)).await;
         assert_eq!(world.cloud().asked_for("create"), if passes { 3 } else { 4 });
         assert_eq!(world.cloud().asked_for("reboot"), 0);
         assert!(world.is_ready());
@@ -262,12 +264,12 @@ async fn f15_when_replacements_come_to_nothing_it_is_left_to_people() {
     world.turn(&sick, SICK);
     world.cloud().lie(|lies| lies.no_boot = true);
     world.soon("three came to nothing", |w| 3 <= w.cloud().asked_for("terminate")).await;
-    world.keeps("it is kept", minutes(40), |w| w.cloud().living().contains(&sick)).await;
+    world.keeps("it is kept", minutes(20), |w| w.cloud().living().contains(&sick)).await;
     assert!(world.cloud().asked_for("create") <= 3 + 4, "{}", world.said());
     assert_eq!(world.status(&sick), Some(NodeStatus::Cordoned));
     assert!(!world.is_ready());
     let said = world.said();
-    assert!(said.starts_with("ReplacementBlocked") && said.contains("never registered"), "{said}");
+    assert!(said.starts_with("NeedsHuman") && said.contains("came to nothing"), "{said}");
     world.cloud().lie(|lies| lies.no_boot = false);
     world.patch(&user(), pool("a", "p"), json!({"nodeLabels": {"mended": "yes"}})).await.unwrap();
     world.soon("it is replaced", |w| w.instance(&sick).state.is_over() && w.is_ready()).await;
