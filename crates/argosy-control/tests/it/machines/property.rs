@@ -14,6 +14,9 @@ use std::collections::BTreeSet;
 /// How many stories are tried: more find little, and cost a second each.
 const CASES: u32 = 24;
 
+/// A story that fails is made shorter for so long: each try can be a day of virtual time.
+const SHRINKS: u32 = 12;
+
 /// How long it may take until all is well again: breakers are calm, and the last place is tried again.
 const HEALS_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
@@ -191,7 +194,7 @@ async fn story(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(CASES) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: SHRINKS, ..ProptestConfig::with_cases(CASES) })]
 
     #[test]
     fn i2_when_all_faults_stop_the_pool_is_as_it_was_asked_for_and_was_paid_for_once(
