@@ -93,7 +93,8 @@ fn what_runs_on_gpus_is_told_and_what_cannot_be_told_is_not_nothing() {
     let ours = BTreeSet::from([7]);
     let absent = GpuError::Absent { message: String::new() };
     let hung = GpuError::Hung { call: "sweep".into(), after: Duration::ZERO, gpu: None };
-    let lost = Sweep { unreadable: [(3, "GPU_IS_LOST".to_owned())].into(), ..Sweep::default() };
+    let without =
+        |why: &str| Sweep { unreadable: [(3, why.to_owned())].into(), ..Sweep::default() };
     let rows = [
         (sweep(Some(&[])), "nothing runs on a GPU"),
         (sweep(Some(&[7])), "nothing runs on a GPU"),
@@ -105,7 +106,8 @@ fn what_runs_on_gpus_is_told_and_what_cannot_be_told_is_not_nothing() {
         (sweep(None), "it cannot be told what runs on the GPUs: the driver does not say"),
         (Err(absent), "nothing runs on a GPU"),
         (Err(hung), "it cannot be told what runs on the GPUs: the driver did not answer"),
-        (Ok(lost), "it cannot be told what runs on the GPUs: GPU 3 cannot be read"),
+        (Ok(without("UNKNOWN")), "it cannot be told what runs on the GPUs: GPU 3 cannot be read"),
+        (Ok(without("GPU_IS_LOST")), "nothing runs on a GPU"),
         (Ok(Sweep::default()), "nothing runs on a GPU"),
     ];
     for (sweep, expected) in rows {

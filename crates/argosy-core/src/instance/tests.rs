@@ -348,7 +348,7 @@ fn a_return_is_looked_after_and_over_when_the_provider_says_gone() {
     assert_eq!(then(&asked, true, 106), "look");
     let stopping = machine_of(&asked, "i-1", MachineState::Stopping);
     let later = asked.seen(Some(&stopping), find(106), &abilities(true, 60), at(106)).unwrap();
-    assert_eq!(then(&later, true, 106), "wait until 111");
+    assert_eq!(then(&later, true, 106), "wait until 109");
     let over = later.seen(Some(&gone(&asked)), find(111), &abilities(true, 60), at(111)).unwrap();
     assert_eq!(over.state.as_str(), "Terminated");
     assert_eq!((over.machine(), over.node()), (Some(&MachineId::new("i-1")), Some(&node_id(1))));

@@ -2,7 +2,13 @@
 
 use crate::world::{Answer, NODES, World};
 use argosy_api::route::{Access, BASE, OWN, Operation, ROUTES, Route, Scope};
+use argosy_core::instance::Instance;
+use argosy_core::inventory::{Installation, Orphan, ProviderBook};
+use argosy_store::Txn;
+use jiff::Timestamp;
 use serde_json::json;
+use std::sync::Arc;
+use uuid::Uuid;
 
 /// Calls a route on something new, so that no call disturbs another.
 async fn call(world: &World, who: &str, route: &Route, count: usize) -> Answer {
@@ -36,6 +42,18 @@ async fn call(world: &World, who: &str, route: &Route, count: usize) -> Answer {
         Some("PolicyPut") => policy,
         Some("ExplainRequest") => json!({ "event": { "event_type": "xid" } }),
         Some("BacktestRequest") => json!({ "policy": policy }),
+        Some("InstanceTerminate") => json!({ "reason": "a walk" }),
+        Some("InstanceAdopt") => json!({
+            "provider": format!("cloud-{count}"),
+            "machine_id": format!("m-{count}"),
+            "nodepool": "workers",
+            "cluster": format!("cluster-{count}"),
+            "reason": "a walk",
+        }),
+        Some("SimulateRequest") => json!({
+            "autoscaling": { "type": "reactive" },
+            "history": [{ "at": "2026-03-01T12:00:00Z", "nodes": 2, "utilization": 50.0 }],
+        }),
         Some(other) => panic!("{other} has no example here"),
         None => json!(null),
     };
@@ -66,6 +84,13 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         let made = world.json(&format!("PUT {OWN}/policies/{policy}"), body).await;
         assert_eq!(made.status, 200, "{}", made.text);
     }
+    let mut of_pool = String::new();
+    let machines = ["/instances", "/orphans", "/providers/", "/nodepools/"];
+    if machines.iter().any(|part| route.path.contains(part)) {
+        let cluster = world.cluster(&format!("cluster-{count}")).await;
+        of_pool = world.pool(&cluster, "workers").await;
+        own_machines(world, &of_pool, count).await;
+    }
     let required = if route.query().any(|known| known.required) { "?reason=walk" } else { "" };
     let path = route
         .path
@@ -73,8 +98,38 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         .replace("{command_id}", &command)
         .replace("{policy}", &policy)
         .replace("{pool}", &pool)
+        .replace("{instance_id}", &format!("w-{count}"))
+        .replace("{machine_id}", &format!("m-{count}"))
+        .replace("{provider}", &format!("cloud-{count}"))
+        .replace("{nodepool_id}", &of_pool)
         .replace("{scope}", "fleet");
     format!("{path}{required}")
+}
+
+/// A machine of a pool, one that no record knows, and their provider.
+async fn own_machines(world: &World, pool: &str, count: usize) {
+    const AT: &str = "2026-03-01T12:00:00Z";
+    let provider = format!("cloud-{count}");
+    let us = Uuid::from_u128(7);
+    let instance: Instance = serde_json::from_value(json!({
+        "id": format!("w-{count}"), "tenant": "one", "pool": pool, "pool_name": "workers", "number": 1,
+        "token": us, "ordered_at": AT, "why": "a walk",
+        "order": { "provider": provider, "region": "r", "machine_type": "t" },
+        "state": { "state": "running", "machine": format!("i-{count}"), "node": "n", "since": AT },
+    }))
+    .unwrap();
+    let orphan: Orphan = serde_json::from_value(json!({
+        "provider": provider, "machine": format!("m-{count}"), "name": format!("o-{count}"),
+        "region": "r", "zone": "", "machine_type": "t", "first_seen": AT,
+        "tags": { "installation": us, "pool": pool },
+    }))
+    .unwrap();
+    let mut txn = Txn::at(Timestamp::UNIX_EPOCH);
+    txn.overwrite(Arc::new(Installation { id: us, since: Timestamp::UNIX_EPOCH }));
+    txn.create(Arc::new(instance));
+    txn.create(Arc::new(orphan));
+    txn.create(Arc::new(ProviderBook { name: provider, ..ProviderBook::default() }));
+    world.store.commit(txn).await.unwrap();
 }
 
 /// What concerns more than the caller's own: policies judge the nodes of every team, and the breaker of
@@ -141,11 +196,15 @@ async fn every_route_refuses_whom_it_must() {
 #[tokio::test]
 async fn another_tenant_cannot_tell_that_anything_exists() {
     let world = World::new().await;
-    // Each tenant has pools, and names for policies, of its own; a breaker may be everybody's.
+    // Each tenant has pools, and names for policies, of its own; a breaker or a provider may be everybody's.
     let own = |route: &&Route| {
         matches!(
             route.operation,
-            Operation::PutPolicy | Operation::Pause | Operation::Resume | Operation::CloseBreaker
+            Operation::PutPolicy
+                | Operation::Pause
+                | Operation::Resume
+                | Operation::CloseBreaker
+                | Operation::ThawProvider
         )
     };
     let named = ROUTES.iter().filter(|route| route.path.contains('{') && !own(route));

@@ -40,9 +40,9 @@ fn progress_says_who_is_waited_for() {
     town(2, "a:coming+0 b:asked+0")
         .says("ProvisioningInProgress: Provisioning 2 nodes of type n1-standard-4");
     town(5, "a:ready b:ready c:ready d:coming+2 e:coming+1")
-        .says("ProvisioningInProgress: 3 of 5 nodes ready; waiting for d, e to register (2 min)");
+        .says("ProvisioningInProgress: 3 of 5 nodes ready; waiting for d, e to register since 2025-10-28T11:58:00Z");
     town(6, "a:ready b:coming+3 c:coming+1 d:coming+1 e:coming+1 f:coming+1").says(
-        "ProvisioningInProgress: 1 of 6 nodes ready; waiting for b, c, d and 2 more to register (3 min)",
+        "ProvisioningInProgress: 1 of 6 nodes ready; waiting for b, c, d and 2 more to register since 2025-10-28T11:57:00Z",
     );
     let mut unsure = town(1, "a:asked+0");
     let State::Provisioning(buying) = &mut unsure.one("a").instance.state else { panic!() };
@@ -109,7 +109,9 @@ fn a_sick_node_is_named_with_what_is_done_about_it() {
     assert!(matches!(pool.plan().outcome, Outcome::Failed { applied: true, healthy: false, .. }));
     let old = pool.one("c").instance.id.clone();
     pool.ones.push(one("f", 3, Some(old), "coming", 180));
-    pool.says(&format!("{sick}; replacement f is ordered; waiting for f to register (3 min)"));
+    pool.says(&format!(
+        "{sick}; replacement f is ordered; waiting for f to register since 2025-10-28T11:57:00Z"
+    ));
     pool.ones.pop();
     let old = pool.one("c").instance.id.clone();
     pool.ones.push(one("f", 3, Some(old), "new", 180));
