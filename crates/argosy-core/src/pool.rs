@@ -21,7 +21,7 @@ pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
 pub use spec::{
     Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Strategy, TYPES_MAX,
-    Unavailable, ZONES_MAX,
+    Unavailable, ZONES_MAX, meanings,
 };
 
 use crate::autoscale::Advice;

@@ -244,6 +244,12 @@ pub(super) fn is_abstract(machine_type: &str) -> bool {
     ABSTRACT_TYPES.iter().any(|(name, _)| *name == machine_type)
 }
 
+/// What providers call a machine type that means the same at each of them; nothing for any other.
+pub fn meanings(machine_type: &str) -> impl Iterator<Item = &'static str> {
+    let found = ABSTRACT_TYPES.iter().find(|(name, _)| *name == machine_type);
+    found.into_iter().flat_map(|(_, names)| names.iter().map(|(_, name)| *name))
+}
+
 /// What a kind of provider calls a machine type; `None` if it has nothing like it.
 ///
 /// A kind that has no names of its own (a simulated one) is asked by what it offers.

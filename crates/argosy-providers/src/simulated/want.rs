@@ -4,6 +4,7 @@ use super::inventory::{ItemKind, Place, Shape};
 use super::words;
 use argosy_control::provider::{Ask, Part, Refusal};
 use argosy_core::catalog::{Catalog, ProviderCatalog};
+use argosy_core::pool::meanings;
 use argosy_core::resource::{Kind, Spec};
 use serde_json::Value;
 
@@ -109,7 +110,10 @@ fn provider<'a>(
 fn check_machine_type(spec: &Spec, provider: &ProviderCatalog) -> Result<(), Refusal> {
     let known = &provider.machine_types;
     let wanted = spec.get("machineType").and_then(Value::as_str);
-    let Some(wanted) = wanted.filter(|wanted| !known.contains_key(*wanted)) else { return Ok(()) };
+    let sold = |wanted: &str| {
+        known.contains_key(wanted) || meanings(wanted).any(|name| known.contains_key(name))
+    };
+    let Some(wanted) = wanted.filter(|wanted| !sold(wanted)) else { return Ok(()) };
     let supported: Vec<&str> = known.keys().map(String::as_str).collect();
     let message = format!(
         "Unknown machine type '{wanted}' for provider {}. Supported machine types: {}",
