@@ -30,6 +30,15 @@ pub struct ProviderCatalog {
     pub machine_types: BTreeMap<String, MachineType>,
 }
 
+impl ProviderCatalog {
+    /// The machine type with the fewest GPUs, and of those with the fewest CPUs.
+    pub fn smallest(&self) -> Option<&str> {
+        let types = self.machine_types.iter();
+        let smallest = types.min_by_key(|(_, of)| (of.gpus, of.cpus));
+        smallest.map(|(name, _)| name.as_str())
+    }
+}
+
 /// One machine type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

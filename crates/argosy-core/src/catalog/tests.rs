@@ -183,3 +183,11 @@ fn provider_and_region_are_found_in_both_places() {
         assert_eq!((Catalog::provider_of(spec), Catalog::region_of(spec)), expected);
     }
 }
+
+#[test]
+fn the_smallest_machine_has_the_fewest_gpus_and_then_cpus() {
+    let catalog = Catalog::default();
+    for (provider, expected) in [("gcp", "n1-standard-4"), ("aws", "m5.xlarge")] {
+        assert_eq!(catalog.providers[provider].smallest(), Some(expected), "{provider}");
+    }
+}

@@ -185,6 +185,8 @@ impl<'a> Chooser<'a> {
             let why = format!("{} has nothing like {wanted}", facts.display);
             return self.closed.push(Closed::Lacks(why));
         }
+        let or_default = |name| if str::is_empty(name) { facts.default_type } else { name };
+        let types: Vec<&str> = types.into_iter().map(or_default).collect();
         let regions = regions_at(choice, facts);
         let alone = of == 1 && regions.len() == 1;
         for (region_rank, region) in regions.iter().enumerate() {

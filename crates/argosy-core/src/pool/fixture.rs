@@ -203,6 +203,7 @@ impl Town {
                     frozen: cloud.frozen.as_ref(),
                     compared: cloud.compared,
                     default_region: &cloud.region,
+                    default_type: "",
                 };
                 (name.clone(), facts)
             })

@@ -83,6 +83,8 @@ pub struct ProviderFacts<'a> {
     pub compared: bool,
     /// Where to buy if nobody says.
     pub default_region: &'a str,
+    /// What to buy if nobody says.
+    pub default_type: &'a str,
 }
 
 /// What to do now.

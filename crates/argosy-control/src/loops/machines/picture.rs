@@ -4,7 +4,7 @@ use super::shelf::Shelf;
 use super::{Bench, SELF};
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
-use argosy_core::catalog::Catalog;
+use argosy_core::catalog::{Catalog, ProviderCatalog};
 use argosy_core::command::{Command, CommandKind, CommandState};
 use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
@@ -178,6 +178,7 @@ impl Scene {
             default_region: known
                 .and_then(|known| known.regions.first())
                 .map_or("", String::as_str),
+            default_type: known.and_then(ProviderCatalog::smallest).unwrap_or_default(),
         }
     }
 
