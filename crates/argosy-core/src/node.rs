@@ -8,7 +8,7 @@ pub mod settings;
 
 mod register;
 
-pub use register::{Conflict, RegisterError, Registered, Registrar, register};
+pub use register::{Conflict, RegisterError, Registered, Registrar, is_owned, register};
 
 use crate::field::{Constraint, FieldError};
 use crate::health::{Check, Finding, Health, HealthState, POLICY_ERROR, Sighting};

@@ -374,8 +374,8 @@ fn gpu_complaints(gpus: &[Gpu]) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a label is the server's to give.
-fn is_owned(key: &str) -> bool {
+/// Whether a label is the server's to give: a node that sends it is refused.
+pub fn is_owned(key: &str) -> bool {
     matches!(key, "tenant" | "role" | "team") || key.starts_with("argosy.")
 }
 

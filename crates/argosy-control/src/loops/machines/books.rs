@@ -18,7 +18,7 @@ use argosy_core::inventory::{
     compare as judge,
 };
 use argosy_core::machine::{Machine, Trouble};
-use argosy_core::node::{Duty, NodeId};
+use argosy_core::node::{Duty, NodeId, is_owned};
 use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
 use argosy_store::engine::Fence;
@@ -75,6 +75,8 @@ pub(super) fn labels(bench: &Bench, record: &Instance) -> BTreeMap<String, Strin
         {
             labels.extend(spec.labels);
         }
+        // A node that says to whose team it belongs is refused: that is the server's to know.
+        labels.retain(|key, _| !is_owned(key));
         labels
     })
 }
