@@ -287,6 +287,8 @@ struct Desk {
     /// The pauses and breakers that there are.
     stops: Vec<Revision>,
     thought: Duration,
+    /// A cluster or a pool is new or has another spec: it may be where nobody bought before.
+    moved: bool,
     fenced: bool,
 }
 
@@ -308,6 +310,7 @@ impl Desk {
             scales: HashMap::new(),
             stops: Vec::new(),
             thought: Duration::ZERO,
+            moved: false,
             fenced: false,
         }
     }
@@ -350,6 +353,9 @@ impl Desk {
         let clock = self.bench.office.clock;
         let began = clock.monotonic();
         self.beats.beat(NAME, clock.now());
+        if std::mem::take(&mut self.moved) {
+            self.ask_new_places();
+        }
         for id in std::mem::take(&mut self.records) {
             self.tend(&id);
         }
@@ -403,6 +409,8 @@ impl Desk {
                 self.pools.insert(change.id);
                 continue;
             };
+            let before = change.before.as_ref().map(|before| before.value.generation);
+            self.moved |= before != Some(after.value.generation);
             match after.value.kind {
                 // Reports are our own doing most of the time, and change nothing that is planned by.
                 Kind::NodePool => _ = self.pools.insert(change.id),
@@ -804,6 +812,19 @@ impl Desk {
         let key = Key::Reap(name.to_owned(), orphan.machine.clone());
         let job = job::reap(self.bench.clone(), cloud, orphan, shelf.guards());
         self.start(key, job);
+    }
+
+    /// Asks for what is sold where nobody bought before: what it costs must be known before the next look in
+    /// ten minutes.
+    fn ask_new_places(&mut self) {
+        let is_new = |(name, shelf): (&String, &Shelf)| {
+            let regions = picture::regions(&self.bench, name);
+            regions.iter().any(|region| !shelf.knows(region)).then(|| name.clone())
+        };
+        let asked: Vec<String> = self.shelves.iter().filter_map(is_new).collect();
+        for name in asked {
+            self.ask_offers(name);
+        }
     }
 
     fn ask_offers(&mut self, name: String) {

@@ -95,6 +95,11 @@ impl Shelf {
         self.offers = self.offers_of.values().flatten().cloned().collect();
     }
 
+    /// Whether it was asked what it offers in a region.
+    pub(super) fn knows(&self, region: &str) -> bool {
+        self.offers_of.contains_key(region)
+    }
+
     /// What a machine costs an hour, in US dollars.
     pub(super) fn price(&self, machine: &Machine) -> Option<f64> {
         let of_it = |offer: &&Offer| {
