@@ -24,6 +24,9 @@ const PORT: u16 = 50051;
 /// The longest a call of ours to a workload system may take.
 const NOTIFIER_TIMEOUT_MAX: SignedDuration = SignedDuration::from_secs(10);
 
+/// The shortest time after which a node is lost: heartbeats come once a second at most.
+const TIMEOUT_MIN: SignedDuration = SignedDuration::from_secs(3);
+
 /// What a file of Navarch's comes to.
 #[derive(Debug)]
 pub(crate) struct Converted {
@@ -302,9 +305,15 @@ impl Walk {
             config.nodes.heartbeat = self.whole("server.heartbeat_interval", every);
         }
         if let Some(after) = self.span(server, at, "heartbeat_timeout") {
-            config.nodes.unreachable_after = Duration::from_signed(after);
-            config.nodes.suspect_after =
-                Duration::from_signed(after.min(config.nodes.suspect_after.signed()));
+            // Before a node is lost it is suspect, and before that it must have missed a heartbeat.
+            let after = after.max(TIMEOUT_MIN);
+            let nodes = &mut config.nodes;
+            let suspect = SignedDuration::from_secs(after.as_secs() * 2 / 3);
+            let suspect = nodes.suspect_after.signed().min(suspect);
+            let beat = nodes.stream_heartbeat.signed().min(suspect / 2);
+            nodes.unreachable_after = Duration::from_signed(after);
+            nodes.suspect_after = Duration::from_signed(suspect);
+            nodes.stream_heartbeat = Duration::from_secs(beat.as_secs().max(1));
             self.remark(
                 "server.heartbeat_timeout",
                 "it makes a node Unreachable here, which is not yet sick: what is done about it comes after \

@@ -195,3 +195,20 @@ fn durations_are_gos() {
         assert_eq!(read, seconds, "{text}");
     }
 }
+
+#[test]
+fn a_heartbeat_timeout_of_any_length_can_be_kept() {
+    for (timeout, expected) in [
+        ("1s", ["3s", "2s", "1s"]),
+        ("5s", ["5s", "3s", "1s"]),
+        ("30s", ["30s", "20s", "10s"]),
+        ("2m", ["2m", "25s", "10s"]),
+    ] {
+        let file = tree(&format!("server: {{ heartbeat_timeout: {timeout} }}"));
+        let config = convert(&file).unwrap().config;
+        check(&config, None).unwrap();
+        let nodes = &config.nodes;
+        let kept = [nodes.unreachable_after, nodes.suspect_after, nodes.stream_heartbeat];
+        assert_eq!(kept.map(|span| span.to_string()), expected, "{timeout}");
+    }
+}
