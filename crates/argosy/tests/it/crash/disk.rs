@@ -132,7 +132,9 @@ async fn a7_a_flipped_bit_is_found_and_a_backup_brings_the_store_back() {
     let restore = ["restore", "--from", "backup.db", "--data-dir", "data", "--force", "--yes"];
     command::run(argosy(server.dir(), &restore)).await.expect(0);
     server.launch().await.expect("the backup is sound");
-    assert_eq!(server.get("clusters?size=1000").await.expect(200), before);
+    // The list itself has a later revision: nodes say that they are there.
+    let after = server.get("clusters?size=1000").await.expect(200);
+    assert_eq!(after["items"], before["items"]);
     server.cli(&["audit", "verify"]).await.expect(0);
 }
 

@@ -4,7 +4,7 @@
 //! looks, and must find the state before or the state after, and nothing between.
 
 use super::history::{History, number};
-use crate::harness::{Api, Reply, Server, await_until, text};
+use crate::harness::{Api, PATIENCE, Reply, Server, await_until, await_until_within, text};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -382,7 +382,10 @@ async fn ask(shared: &Shared, request: RequestBuilder) -> Ended {
 /// Waits until everything is as it was asked for: nothing is stuck.
 async fn settle(server: &Server, clusters: usize) {
     for of in ["clusters", "nodepools"] {
-        await_until(&format!("the {of} are ready or gone"), async || {
+        // A purchase that was cut off, and whose pool is deleted, is known to have come to nothing when it
+        // was not shown for a minute.
+        let patience = PATIENCE * 2;
+        await_until_within(patience, &format!("the {of} are ready or gone"), async || {
             let list = server.get(&format!("{of}?size=1000")).await.expect(200);
             let items = list["items"].as_array().expect("items");
             let ready = items.iter().all(|item| item["status"]["phase"] == "Ready");

@@ -20,6 +20,19 @@ impl Api {
         self.console("GET", "inventory", None).await
     }
 
+    /// Every machine the cloud has, without those that are gone.
+    pub(crate) async fn cloud_machines(&self) -> Vec<Value> {
+        let all = self.console("GET", "machines", None).await;
+        let all = all.as_array().expect("a list");
+        all.iter().filter(|machine| machine["state"] != "Gone").cloned().collect()
+    }
+
+    /// Those of one pool, by the name that nodes carry.
+    pub(crate) async fn cloud_machines_of(&self, pool: &str) -> Vec<Value> {
+        let all = self.cloud_machines().await.into_iter();
+        all.filter(|machine| machine["pool"] == pool).collect()
+    }
+
     pub(crate) async fn create_zone(&self, domain: &str) {
         self.console("PUT", &format!("zones/{domain}"), None).await;
     }

@@ -7,7 +7,7 @@ pub(crate) mod api;
 pub(crate) mod cloud;
 pub(crate) mod command;
 
-pub(crate) use api::{Api, Reply, subset};
+pub(crate) use api::{Api, Reply, conditions, subset};
 pub(crate) use command::{Ran, argosy, run};
 
 use serde_json::Value;
@@ -27,7 +27,16 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_argosy");
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks again until there is an answer; the only way to poll. `what` is named when time is up.
-pub(crate) async fn await_until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn await_until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
+    await_until_within(PATIENCE, what, condition).await
+}
+
+/// As `await_until`, where longer than usual is to be expected.
+pub(crate) async fn await_until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut condition: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let asking = async {
         loop {
             if let Some(found) = condition().await {
@@ -36,9 +45,9 @@ pub(crate) async fn await_until<T>(what: &str, mut condition: impl AsyncFnMut() 
             tokio::time::sleep(Duration::from_millis(15)).await;
         }
     };
-    match tokio::time::timeout(PATIENCE, asking).await {
+    match tokio::time::timeout(patience, asking).await {
         Ok(found) => found,
-        Err(_) => panic!("it did not happen in {} s: {what}", PATIENCE.as_secs()),
+        Err(_) => panic!("it did not happen in {} s: {what}", patience.as_secs()),
     }
 }
 
@@ -280,6 +289,16 @@ impl Server {
     /// The number of the process.
     pub(crate) fn process_id(&self) -> u32 {
         self.process().child.id()
+    }
+
+    /// From the next start on, it is given this flag.
+    pub(crate) fn with_flag(&mut self, flag: &str) {
+        self.setup.flags.push(flag.to_owned());
+    }
+
+    /// From the next start on, it is not given this flag.
+    pub(crate) fn without_flag(&mut self, flag: &str) {
+        self.setup.flags.retain(|given| given != flag);
     }
 
     /// From the next start on, the server is run by nobody but us.

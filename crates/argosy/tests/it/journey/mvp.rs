@@ -458,10 +458,9 @@ async fn mvp_journey_4_create_a_new_nodepool(setup: Setup) {
         let found = server.conditions(&path, adapter).await.expect("a report");
         subset(&found, &json!({ "Available": { "status": "True" } }));
     }
-    let inventory = server.cloud_inventory().await;
-    let machines = inventory[text(&ready, "/uid")].as_array().expect("machines").clone();
+    let machines = server.cloud_machines_of("my-cluster.workers").await;
     assert_eq!(machines.len(), 5);
-    let running = |machine: &Value| machine["state"] == "running";
+    let running = |machine: &Value| machine["state"] == "Running" && machine["up"] == true;
     assert!(machines.iter().all(running), "{machines:#?}");
 }
 
