@@ -29,3 +29,6 @@ mod adapters;
 
 #[cfg(test)]
 mod crash;
+
+#[cfg(test)]
+mod machines;
