@@ -55,11 +55,6 @@ async fn nodes(api: &Api) -> Vec<Value> {
     list["items"].as_array().expect("a list").clone()
 }
 
-async fn node_status(api: &Api, id: &str) -> String {
-    let node = api.get(&format!("{OWN}/nodes/{id}")).await.expect(200);
-    text(&node, "/status").to_owned()
-}
-
 /// The ids of some of them.
 fn ids(of: &[Value]) -> BTreeSet<String> {
     of.iter().map(|one| text(one, "/id").to_owned()).collect()
