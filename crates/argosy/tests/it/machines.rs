@@ -9,7 +9,7 @@ mod navarch;
 mod process;
 mod simulated;
 
-use crate::harness::{Api, await_until, text};
+use crate::harness::{Api, PATIENCE, await_until, await_until_within, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -63,7 +63,9 @@ fn ids(of: &[Value]) -> BTreeSet<String> {
 /// The pool once it is Ready with exactly so many machines, each with a node in service: their ids.
 async fn settled(api: &Api, path: &str, count: usize) -> BTreeSet<String> {
     let mut last = (Vec::new(), Vec::new(), Value::Null);
-    let settled = await_until("the pool has all its nodes", async || {
+    // What a lost answer leaves in doubt is looked at again after a minute.
+    let patience = PATIENCE * 2;
+    let settled = await_until_within(patience, "the pool has all its nodes", async || {
         let (machines, nodes) = (open(api).await, nodes(api).await);
         let pool = api.get(path).await.expect(200);
         let running: BTreeSet<String> = ids(&machines
@@ -81,7 +83,7 @@ async fn settled(api: &Api, path: &str, count: usize) -> BTreeSet<String> {
         holds.then_some(running)
     });
     // The rest of the patience is for telling what was there instead.
-    match tokio::time::timeout(crate::harness::PATIENCE.mul_f32(0.9), settled).await {
+    match tokio::time::timeout(patience.mul_f32(0.9), settled).await {
         Ok(settled) => settled,
         Err(_) => {
             let statuses = api.get(&format!("{path}/statuses")).await.text;

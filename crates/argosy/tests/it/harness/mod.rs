@@ -6,9 +6,11 @@
 pub(crate) mod api;
 pub(crate) mod cloud;
 pub(crate) mod command;
+mod patient;
 
 pub(crate) use api::{Api, Reply, conditions, subset};
 pub(crate) use command::{Ran, argosy, run};
+pub(crate) use patient::await_until as await_until_within;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -29,26 +31,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Asks again until there is an answer; the only way to poll. `what` is named when time is up.
 pub(crate) async fn await_until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
     await_until_within(PATIENCE, what, condition).await
-}
-
-/// As `await_until`, where longer than usual is to be expected.
-pub(crate) async fn await_until_within<T>(
-    patience: Duration,
-    what: &str,
-    mut condition: impl AsyncFnMut() -> Option<T>,
-) -> T {
-    let asking = async {
-        loop {
-            if let Some(found) = condition().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(15)).await;
-        }
-    };
-    match tokio::time::timeout(patience, asking).await {
-        Ok(found) => found,
-        Err(_) => panic!("it did not happen in {} s: {what}", patience.as_secs()),
-    }
 }
 
 /// Where a server keeps what it knows.

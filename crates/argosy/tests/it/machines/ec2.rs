@@ -61,7 +61,9 @@ async fn supply(cloud: Arc<Standin>, swarm: Arc<Swarm>) {
     let mut looks = tokio::time::interval(LOOK_EVERY);
     loop {
         looks.tick().await;
-        let there = cloud.machines().await;
+        let mut there = cloud.machines().await;
+        // One that was made this moment is handed its user data in the next.
+        there.retain(|it| !it.user_data.is_empty());
         let names: BTreeSet<String> = there.iter().map(|it| it.machine.name.clone()).collect();
         up.difference(&names).for_each(|gone: &String| swarm.kill(gone));
         for booted in there.iter().filter(|it| !up.contains(&it.machine.name)) {
