@@ -312,6 +312,10 @@ pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Re
         let mut txn = fenced(bench, now);
         put(&mut txn, view, "stale", before, after, now)?;
         let pool = view.resource(record.pool);
+        // What was ordered before somebody changed the spec says nothing about the spec as it is.
+        if pool.is_some_and(|pool| record.ordered_at < pool.value.updated.at) {
+            return Ok((Some(txn), ()));
+        }
         let generation = pool.map_or(0, |pool| pool.value.generation);
         let book = view.pool_book(record.pool);
         let fresh = PoolBook::new(record.pool);

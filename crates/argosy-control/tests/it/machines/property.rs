@@ -8,11 +8,15 @@ use argosy_core::instance::Reason;
 use argosy_core::machine::{MachineState, Trouble};
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// How many stories are tried: more find little, and cost a second each.
 const CASES: u32 = 24;
+
+/// Where the stories begin.
+const SEED: u64 = 7;
 
 /// A story that fails is told as it is: each try to make it shorter can be hours of virtual time.
 const SHRINKS: u32 = 0;
@@ -193,8 +197,18 @@ async fn story(
     Ok(())
 }
 
+/// The same stories in every run, unless `PROPTEST_RNG_SEED` says otherwise: what turns red was changed.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::with_cases(CASES);
+    let rng_seed = match usual.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(SEED),
+        given @ RngSeed::Fixed(_) => given,
+    };
+    ProptestConfig { failure_persistence: None, max_shrink_iters: SHRINKS, rng_seed, ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: SHRINKS, ..ProptestConfig::with_cases(CASES) })]
+    #![proptest_config(config())]
 
     #[test]
     fn i2_when_all_faults_stop_the_pool_is_as_it_was_asked_for_and_was_paid_for_once(
