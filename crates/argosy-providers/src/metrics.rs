@@ -79,7 +79,9 @@ impl WebMetrics {
             None => request,
             Some(name) => {
                 let token = self.tokens.get(name).ok_or_else(|| {
-                    format!("no credentials called `{name}` are configured under `metrics`")
+                    format!(
+                        "no credentials called `{name}` are configured under `metrics_credentials`"
+                    )
                 })?;
                 request.bearer_auth(&token.0)
             }

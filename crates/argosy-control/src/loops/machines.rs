@@ -412,7 +412,6 @@ impl Desk {
             let before = change.before.as_ref().map(|before| before.value.generation);
             self.moved |= before != Some(after.value.generation);
             match after.value.kind {
-                // Reports are our own doing most of the time, and change nothing that is planned by.
                 Kind::NodePool => _ = self.pools.insert(change.id),
                 Kind::Cluster => {
                     let id = change.id;

@@ -81,7 +81,7 @@ pub(super) fn labels(bench: &Bench, record: &Instance) -> BTreeMap<String, Strin
     })
 }
 
-/// Changes a record, if it still is what was looked at; false if it is not, or nothing is to be changed.
+/// Changes a record as it is now; false if it is gone, or nothing is to be changed.
 pub(super) async fn amend(
     bench: &Bench,
     record: &Instance,
