@@ -504,6 +504,8 @@ pub(crate) async fn converse<T>(
         }
     };
     tokio::select! {
+        // The order does not matter, but chance would: a simulation could not be repeated.
+        biased;
         parted = sending => parted,
         parted = receiving => parted,
     }

@@ -190,6 +190,7 @@ impl<L: Line> Hall<L> {
                 Duration::try_from(wait).unwrap_or(Duration::ZERO).min(SLEEP_MAX)
             });
             tokio::select! {
+                // What was asked and what is due has its turn above, each time round.
                 biased;
                 (agent, event) = self.line.next() => self.step(agent, event),
                 () = self.shared.asked.notified() => {}

@@ -185,12 +185,14 @@ pub async fn serve(
             (permit, listener.accept().await)
         };
         let (permit, accepted) = tokio::select! {
-            accepted = accept => accepted,
+            // In this order, so that no flood of connections hides the others, and a simulation repeats.
+            biased;
             () = &mut stop => break,
             Some(ended) = connections.join_next() => {
                 note(ended);
                 continue;
             }
+            accepted = accept => accepted,
         };
         match accepted {
             Ok((stream, peer)) => {
@@ -292,6 +294,7 @@ async fn connection<S>(
     let protocol = protocol(limits);
     let mut serving = pin!(protocol.serve_connection(io, service));
     let ended = tokio::select! {
+        biased;
         ended = serving.as_mut() => ended,
         () = stopped(shutdown) => {
             serving.as_mut().graceful_shutdown();

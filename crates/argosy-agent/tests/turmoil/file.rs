@@ -83,7 +83,7 @@ fn open_journal(path: &Path) -> (Journal, Vec<Entry>) {
 }
 
 /// What a disk may leave of a file of which only the first bytes are sure: nothing more; the rest of the
-/// sector as zeros; the rest of the sector as what was there before; one bit of it wrong.
+/// sector as zeros, or as what some other file left there; one bit of it wrong.
 fn torn(whole: &[u8], sure: usize) -> Vec<Vec<u8>> {
     let kept = whole[..sure].to_vec();
     let end = sure.next_multiple_of(SECTOR).min(whole.len());
@@ -92,7 +92,14 @@ fn torn(whole: &[u8], sure: usize) -> Vec<Vec<u8>> {
     if let Some(first) = flipped.first_mut() {
         *first ^= 0x10;
     }
-    vec![kept.clone(), with(vec![0; end - sure]), with(whole[..end - sure].to_vec()), with(flipped)]
+    vec![kept.clone(), with(vec![0; end - sure]), with(strange(end - sure)), with(flipped)]
+}
+
+/// Bytes of another file. Not of this one: file systems give a file no blocks back with what it held
+/// before, and records that are whole and in their place would be believed.
+fn strange(len: usize) -> Vec<u8> {
+    let word = |n: usize| (n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0];
+    (0..len).map(word).collect()
 }
 
 /// The file after each step, and what was in it then; steps only append.
