@@ -285,11 +285,15 @@ impl Plan {
 
     /// The nth fault: on which node, on which GPU, and what.
     fn fault(&self, number: u64) -> (u64, u32, u32) {
-        // Fibonacci hashing: neighbours in time are nowhere near each other in the fleet.
-        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
-        let gpu = u32::try_from(spread % u64::from(self.gpu_count.max(1))).unwrap_or_default();
+        // SplitMix64: the same in every run, and neighbours in time are nowhere near each other in the fleet.
+        let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mixed = mixed ^ (mixed >> 31);
+        let gpu = (mixed >> 40) % u64::from(self.gpu_count.max(1));
+        let gpu = u32::try_from(gpu).unwrap_or_default();
         let place = usize::try_from(number % FAULTS.len() as u64).unwrap_or_default();
-        (1 + spread % self.nodes, gpu, FAULTS.get(place).copied().unwrap_or(79))
+        (1 + mixed % self.nodes, gpu, FAULTS.get(place).copied().unwrap_or(79))
     }
 }
 
