@@ -134,7 +134,7 @@ fn spool_history(path: &Path) -> History<Spooled> {
             Keep::Signals(signals) => {
                 signals.into_iter().map(|one| Keep::Signals(vec![one])).collect()
             }
-            other => vec![other],
+            whole @ (Keep::Report(_) | Keep::Taken(_) | Keep::All(_)) => vec![whole],
         };
         for part in parts {
             spool.keep(&part).unwrap();

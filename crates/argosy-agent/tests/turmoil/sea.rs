@@ -478,7 +478,11 @@ impl Line for Over {
                         Told::Welcome(_) => "welcome",
                         Told::Registered(_) => "registered",
                         Told::ReportAck(_) => "report taken",
-                        _ => "told",
+                        Told::HeartbeatAck(_)
+                        | Told::Command(_)
+                        | Told::CommandAck(_)
+                        | Told::Error(_)
+                        | Told::Config(_) => "told",
                     };
                     self.shared.note(&self.name, word);
                 }
@@ -492,7 +496,19 @@ impl Line for Over {
                     };
                     self.shared.note(&self.name, format!("lost {why}"));
                 }
-                _ => {}
+                // A line tells nothing else.
+                Event::Started { .. }
+                | Event::Woke
+                | Event::Described { .. }
+                | Event::Sampled(_)
+                | Event::Alarmed
+                | Event::Checked { .. }
+                | Event::Seen(_)
+                | Event::CommandsWait
+                | Event::Noted { .. }
+                | Event::Progress { .. }
+                | Event::Ended { .. }
+                | Event::Stop => {}
             }
             return (agent, event);
         }
