@@ -300,7 +300,7 @@ impl Plan {
 /// The nodes, on one of the wires.
 enum Fleet {
     Streams(Streams),
-    Calls(Calls),
+    Calls(Box<Calls>),
 }
 
 impl Fleet {
@@ -309,7 +309,9 @@ impl Fleet {
         let wrong = |error: String| Failure::usage(clean(&error));
         Ok(match plan.wire {
             Wire::Argosy => Self::Streams(Streams::new(plan, server, token, tally).map_err(wrong)?),
-            Wire::Navarch => Self::Calls(Calls::new(plan, server, token, tally).map_err(wrong)?),
+            Wire::Navarch => {
+                Self::Calls(Box::new(Calls::new(plan, server, token, tally).map_err(wrong)?))
+            }
         })
     }
 
