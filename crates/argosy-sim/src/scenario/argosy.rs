@@ -12,6 +12,7 @@ use super::{
     Cluster, DURATION_MAX, Fleet, Job, Machines, NODES_MAX, NodeSpec, Reports, Scenario, Startup,
     StartupPattern, TEXT_MAX, Workload,
 };
+use argosy_core::label::Labels;
 use argosy_core::name::Name;
 use argosy_core::node::{GPUS_MAX, NodeId};
 use jiff::SignedDuration;
@@ -42,7 +43,7 @@ pub(super) fn scenario(root: &At<'_>) -> Option<Scenario> {
         Some(at) if at.table().is_some() => at.json(),
         Some(_) | None => usual.config,
     };
-    let names = Names::new(&config, &machines);
+    let names = Names::new(&config, &machines, duration.unwrap_or(DURATION_MAX));
     let clusters = table.get("clusters").map(|at| clusters(&at, &names)).unwrap_or_default();
     let fleet = table.get("fleet").map(|at| fleet(&at)).unwrap_or_default();
     names.learn(&fleet.nodes);
@@ -224,11 +225,22 @@ fn node(table: &Table<'_>) -> NodeSpec {
     }
 }
 
+/// Labels as nodes may have them.
+fn labels(at: &At<'_>) -> BTreeMap<String, String> {
+    if let Err(errors) = Labels::parse(&object(at)) {
+        for error in errors {
+            at.error_inside(error.field.trim_start_matches("labels."), error.message);
+        }
+        return BTreeMap::new();
+    }
+    texts(at)
+}
+
 fn model(at: Option<At<'_>>) -> String {
     at.and_then(|at| at.word(&fleet::MODELS)).unwrap_or("H100").to_owned()
 }
 
-fn labels(at: &At<'_>) -> BTreeMap<String, String> {
+fn texts(at: &At<'_>) -> BTreeMap<String, String> {
     let label = |(key, at): (String, At<'_>)| Some((key, at.line(TEXT_MAX)?));
     at.entries().into_iter().filter_map(label).collect()
 }

@@ -65,9 +65,9 @@ pub(super) fn generate(recipe: &Recipe) -> Vec<NodeSpec> {
             }
             *seen += 1;
         }
-        if 0 < recipe.racks_of {
-            let seen = in_zone.entry(node.zone.clone()).or_default();
-            let rack = format!("{}-r{:03}", node.zone, *seen / recipe.racks_of + 1);
+        let seen = in_zone.entry(node.zone.clone()).or_default();
+        if let Some(full) = seen.checked_div(recipe.racks_of) {
+            let rack = format!("{}-r{:03}", node.zone, full + 1);
             node.labels.insert("rack".to_owned(), rack.trim_start_matches('-').to_owned());
             *seen += 1;
         }

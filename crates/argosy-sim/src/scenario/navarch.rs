@@ -71,7 +71,7 @@ pub(super) fn scenario(root: &At<'_>) -> Option<Scenario> {
     if scenario.fleet.nodes.is_empty() {
         root.error("there is no node in it", "write `fleet`, or `stress.fleet_gen`");
     }
-    let names = Names::new(&scenario.config, &scenario.machines);
+    let names = Names::new(&scenario.config, &scenario.machines, DURATION_MAX);
     names.learn(&scenario.fleet.nodes);
     let (script, last) = table
         .get("events")
@@ -403,7 +403,12 @@ impl Event<'_> {
                     Effect::injection(&text, gpu).is_ok_and(|made| made.gpu().is_some());
                 Effect::Inject(if about_one { format!("{text} gpu:{gpu}") } else { text })
             }
-            other => other,
+            other @ (Effect::Silent
+            | Effect::Reboot
+            | Effect::AgentCrash
+            | Effect::Partition(_)
+            | Effect::Clock(_)
+            | Effect::Unseen) => other,
         };
         Some(Action::Fault(Place::Node(node), effect))
     }

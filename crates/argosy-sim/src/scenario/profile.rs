@@ -102,8 +102,11 @@ const PROFILES: [Profile; 5] = [
 /// GPU-hours of Llama 3's 54 days, in millions.
 const LLAMA3_GPU_HOURS_M: f64 = 16_384.0 * 54.0 * 24.0 / 1e6;
 
-/// The table: cause, count, and what may be seen of it, with weights. The effects of one cause add up to 1.
-const LLAMA3: [(&str, u32, &[(f64, &str)]); 18] = [
+/// A cause, how often it was counted, and what may be seen of it, with weights that add up to 1.
+type Row = (&'static str, u32, &'static [(f64, &'static str)]);
+
+/// The table.
+const LLAMA3: [Row; 18] = [
     (
         "Faulty GPU",
         148,
@@ -158,7 +161,7 @@ pub fn llama3_counts() -> impl Iterator<Item = (&'static str, u32)> {
 }
 
 fn llama3() -> Vec<Cause> {
-    let cause = |(name, count, effects): &(&str, u32, &[(f64, &str)])| Cause {
+    let cause = |(name, count, effects): &Row| Cause {
         name: (*name).to_owned(),
         rate: Rate::PerMillionGpuHours(f64::from(*count) / LLAMA3_GPU_HOURS_M),
         effects: effects.iter().map(|(weight, text)| (*weight, effect(text))).collect(),

@@ -7,6 +7,7 @@ use argosy_core::field::FieldError;
 use argosy_core::name::Name;
 use argosy_core::pool::{PoolSpec, meanings, pool_name};
 use argosy_core::resource::{Kind, Spec};
+use jiff::SignedDuration;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,11 +27,17 @@ pub(in crate::scenario) struct Names {
     bought: RefCell<BTreeSet<(String, String)>>,
     /// `None` once a machine was seen whose GPUs nobody knows.
     gpus: Cell<Option<u64>>,
+    /// When it ends: nothing is planned for later.
+    pub(super) until: SignedDuration,
 }
 
 impl Names {
-    /// Nothing yet, under a configuration.
-    pub(in crate::scenario) fn new(config: &Value, machines: &Machines) -> Self {
+    /// Nothing yet, under a configuration, until then.
+    pub(in crate::scenario) fn new(
+        config: &Value,
+        machines: &Machines,
+        until: SignedDuration,
+    ) -> Self {
         // A catalog that cannot be read is the server's to complain about: it reads the configuration.
         let catalog = config.get("catalog").cloned().map(serde_json::from_value);
         let types = machines.types.iter().map(|(name, (gpus, _))| (name.clone(), *gpus));
@@ -45,6 +52,7 @@ impl Names {
             pools: RefCell::default(),
             bought: RefCell::default(),
             gpus: Cell::new(Some(0)),
+            until,
         }
     }
 

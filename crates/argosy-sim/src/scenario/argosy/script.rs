@@ -54,7 +54,7 @@ fn step(at: &At<'_>, names: &Names) -> Option<Step> {
     let table = at.table()?;
     let when = table
         .need("at", "10m")
-        .and_then(|at| at.span(SignedDuration::ZERO, DURATION_MAX))
+        .and_then(|at| at.span(SignedDuration::ZERO, names.until))
         .unwrap_or_default();
     let action = one_of(&table, &ACTIONS).and_then(|(key, at)| action(&table, key, &at, names));
     table.end();
@@ -114,7 +114,7 @@ fn action(table: &Table<'_>, key: &str, at: &At<'_>, names: &Names) -> Option<Ac
                 Some(target)
             });
             let parameters =
-                table.get("parameters").map(|at| super::labels(&at)).unwrap_or_default();
+                table.get("parameters").map(|at| super::texts(&at)).unwrap_or_default();
             Some(Action::Command { target: target?, kind: kind?.to_owned(), parameters })
         }
         "resize" => {

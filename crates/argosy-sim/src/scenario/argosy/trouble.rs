@@ -203,7 +203,7 @@ fn outages(at: &At<'_>, names: &Names) -> Vec<Outage> {
     let outage = |at: &At<'_>| {
         let table = at.table()?;
         let name = table.get("name").and_then(|at| at.line(TEXT_MAX)).unwrap_or_default();
-        let when = table.need("at", "6h").and_then(|at| at.span(ZERO, DURATION_MAX));
+        let when = table.need("at", "6h").and_then(|at| at.span(ZERO, names.until));
         let lasts = table
             .need("lasts", "30m")
             .and_then(|at| at.span(SignedDuration::from_secs(1), DURATION_MAX));

@@ -75,8 +75,8 @@ fn every_action_of_a_small_file_is_played() {
 fn what_navarch_does_not_do_is_told() {
     let (scenario, warnings) = scenario(SMALL);
     let expected = [
-        "n.yaml:23:15: fleet[2].gpu_type: no such GPU can be made up",
-        "n.yaml:24:5: fleet[2].colour: nobody reads this key",
+        "n.yaml:22:15: fleet[2].gpu_type: no such GPU can be made up",
+        "n.yaml:23:5: fleet[2].colour: nobody reads this key",
         "params.failure_type: in Navarch's simulator this does nothing; here the node is cut off",
         "params.command_type: Navarch's simulator ends here with success",
         "expected: Navarch writes this count down and compares it with nothing; here it must be exactly 3 nodes",
@@ -131,7 +131,7 @@ fn every_part_of_a_stress_section_is_played() {
     assert_eq!(
         outages,
         [
-            r#"480 Zone("us-central1-a") Partition(180s)"#,
+            r#"480 Zone("us-central1-a") Partition(3m)"#,
             r#"720 Provider("lambda") Inject("xid:79")"#,
             r#"1080 Region("us-east1") Silent"#,
             r#"1320 Part(0.1) Inject("temperature:95")"#,
