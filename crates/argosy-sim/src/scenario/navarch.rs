@@ -60,8 +60,13 @@ pub(super) fn scenario(root: &At<'_>) -> Option<Scenario> {
         summary: description.lines().next().unwrap_or_default().trim().to_owned(),
         description,
         settle: SETTLE,
-        // As their simulator has it.
-        config: json!({"nodes": {"heartbeat": "3s", "stream_heartbeat": "3s", "health_check": "5s"}}),
+        // As their simulator has it: quick, and with nobody who takes sick nodes out of service.
+        config: json!({"nodes": {
+            "heartbeat": "3s",
+            "stream_heartbeat": "3s",
+            "health_check": "5s",
+            "remedy": "observe",
+        }}),
         ..Scenario::default()
     };
     scenario.fleet.nodes = table.get("fleet").map(|at| listed_nodes(&at)).unwrap_or_default();

@@ -61,9 +61,9 @@ const SHIPPED: [Shipped; 16] = shipped! {
     "control-plane-storm":
         "Three processes that crash, freeze and lose their store, over machines that are perfectly well.",
     "1000-node-chaos":
-        "A thousand machines, ten faults a minute for twenty minutes, most of which mend.",
+        "A thousand machines, ten faults a minute for forty minutes, most of which mend.",
     "5000-node-extreme":
-        "Five thousand machines, faults that spread, and four outages in half an hour.",
+        "Five thousand machines, faults that spread, and four outages in three quarters of an hour.",
     "cascading-failures":
         "Two thousand machines where half of all faults bring another one in the same rack.",
     "million":

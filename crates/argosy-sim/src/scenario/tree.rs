@@ -69,7 +69,6 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Node, ScenarioError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
     };
     match serde_saphyr::from_str_with_options::<Option<Spanned<Raw>>>(text, options) {
         Ok(Some(tree)) => Ok(located(tree)),
@@ -368,8 +367,20 @@ impl<'a> At<'a> {
     }
 
     pub(super) fn flag(&self) -> Option<bool> {
-        if let Value::Bool(flag) = self.node.value {
-            return Some(flag);
+        match &self.node.value {
+            Value::Bool(flag) => return Some(*flag),
+            // To Go's reader these are flags where one is wanted.
+            Value::Text(text) if self.desk.navarch => match text.to_lowercase().as_str() {
+                "yes" | "on" | "y" => return Some(true),
+                "no" | "off" | "n" => return Some(false),
+                _ => {}
+            },
+            Value::Null
+            | Value::Whole(_)
+            | Value::Real(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Table(_) => {}
         }
         self.unfit("`true` or `false`", "");
         None

@@ -72,7 +72,7 @@ fn what_cannot_be_is_refused_with_the_limit() {
     // What would come after the end never comes.
     check(
         "script: [{at: 61m, log: x}]",
-        &format!("f.yaml:5:14: script[0].at: 61m {outside} 0s to 1h"),
+        &format!("f.yaml:5:15: script[0].at: 61m {outside} 0s to 1h"),
     );
     check(
         "trouble: {outages: [{at: 2h, lasts: 1m, on: all}]}",
@@ -200,6 +200,19 @@ fn what_is_no_yaml_is_refused_with_its_place() {
     ] {
         assert!(complaints(text).starts_with(start), "{text}: {}", complaints(text));
     }
+}
+
+#[test]
+fn anchors_and_merged_keys_are_read() {
+    let text = "name: x\nduration: 1h\nfleet:\n  nodes:\n    - &n {id: a, zone: z, gpus: 4}\n    - {<<: *n, id: b}\n";
+    let (scenario, _) = read(text, "f.yaml").unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let nodes: Vec<String> = scenario
+        .fleet
+        .nodes
+        .iter()
+        .map(|of| format!("{} {} {}", of.id, of.zone, of.gpus))
+        .collect();
+    assert_eq!(nodes, ["a z 4", "b z 4"]);
 }
 
 #[test]
