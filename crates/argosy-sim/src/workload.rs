@@ -278,12 +278,17 @@ impl Workload {
         }
     }
 
-    /// Only a job that had all of its GPUs can be interrupted.
-    fn interrupt(&mut self, job: usize, cause: &str) {
-        let Some(job) = self.jobs.get_mut(job).filter(|job| job.phase != Phase::Waiting) else {
+    /// Only a job that had all of its GPUs can be interrupted. It begins again on machines in service only.
+    fn interrupt(&mut self, index: usize, cause: &str) {
+        let Some(job) = self.jobs.get_mut(index).filter(|job| job.phase != Phase::Waiting) else {
             return;
         };
         job.stop();
+        for node in self.nodes.values_mut().filter(|node| !node.open) {
+            let given_back = node.held.remove(&index).unwrap_or_default();
+            node.free += given_back;
+            job.has -= given_back;
+        }
         self.interruptions += 1;
         *self.by_cause.entry(cause.to_owned()).or_default() += 1;
     }
@@ -303,55 +308,63 @@ impl Workload {
     /// Who was interrupted keeps the rest of its GPUs meanwhile, or a large job would never run again beside small
     /// ones. Only a job that comes earlier may take them: so the first that waits is never stuck behind another.
     fn place(&mut self) {
+        // What nobody has, and what those have that wait and were not asked yet: both on machines in service.
+        let mut free: u64 =
+            self.nodes.values().filter(|node| node.open).map(|node| u64::from(node.free)).sum();
+        let mut waiting: Vec<bool> =
+            self.jobs.iter().map(|job| job.phase == Phase::Waiting).collect();
+        let of_waiting = self.jobs.iter().filter(|job| job.phase == Phase::Waiting);
+        let mut later: u64 = of_waiting.map(|job| u64::from(job.has)).sum();
         for index in 0..self.jobs.len() {
             let Some(job) = self.jobs.get(index).filter(|job| job.phase == Phase::Waiting) else {
                 continue;
             };
-            let mut missing = job.gpus - job.has;
-            if self.spare(index) < u64::from(missing) {
+            later -= u64::from(job.has);
+            // Who was asked before is earlier in the file, and keeps what it has.
+            if let Some(waits) = waiting.get_mut(index) {
+                *waits = false;
+            }
+            let missing = job.gpus - job.has;
+            if free + later < u64::from(missing) {
                 continue;
             }
-            let waiting: Vec<bool> =
-                self.jobs.iter().map(|job| job.phase == Phase::Waiting).collect();
-            let may_take = |other: usize| index < other && waiting.get(other) == Some(&true);
-            for node in self.nodes.values_mut().filter(|node| node.open) {
-                if missing == 0 {
-                    break;
-                }
-                let mut taken = missing.min(node.free);
-                node.free -= taken;
-                for (other, held) in node.held.iter_mut().filter(|(other, _)| may_take(**other)) {
-                    let more = (missing - taken).min(*held);
-                    *held -= more;
-                    taken += more;
-                    if let Some(other) = self.jobs.get_mut(*other) {
-                        other.has -= more;
-                    }
-                }
-                node.held.retain(|_, held| *held != 0);
-                if 0 < taken {
-                    *node.held.entry(index).or_default() += taken;
-                    missing -= taken;
-                }
-            }
+            let (from_free, from_later) = self.take(index, missing, &waiting);
+            free -= u64::from(from_free);
+            later -= u64::from(from_later);
             if let Some(job) = self.jobs.get_mut(index) {
-                job.has = job.gpus - missing;
+                job.has = job.gpus;
                 job.start();
             }
         }
     }
 
-    /// GPUs that a job could have beside its own.
-    fn spare(&self, index: usize) -> u64 {
-        let takeable = |other: &usize| {
-            index < *other
-                && self.jobs.get(*other).is_some_and(|other| other.phase == Phase::Waiting)
-        };
-        let of = |node: &Node| {
-            let held = node.held.iter().filter(|(other, _)| takeable(other));
-            u64::from(node.free) + held.map(|(_, gpus)| u64::from(*gpus)).sum::<u64>()
-        };
-        self.nodes.values().filter(|node| node.open).map(of).sum()
+    /// A job gets so many GPUs: those that nobody has, and those of jobs that still wait. Says how many of which.
+    fn take(&mut self, index: usize, mut missing: u32, waiting: &[bool]) -> (u32, u32) {
+        let (mut from_free, mut from_later) = (0, 0);
+        for node in self.nodes.values_mut().filter(|node| node.open) {
+            if missing == 0 {
+                break;
+            }
+            let mut taken = missing.min(node.free);
+            node.free -= taken;
+            from_free += taken;
+            let may_take = |other: usize| waiting.get(other) == Some(&true);
+            for (other, held) in node.held.iter_mut().filter(|(other, _)| may_take(**other)) {
+                let more = (missing - taken).min(*held);
+                *held -= more;
+                taken += more;
+                from_later += more;
+                if let Some(other) = self.jobs.get_mut(*other) {
+                    other.has -= more;
+                }
+            }
+            node.held.retain(|_, held| *held != 0);
+            if 0 < taken {
+                *node.held.entry(index).or_default() += taken;
+                missing -= taken;
+            }
+        }
+        (from_free, from_later)
     }
 }
 

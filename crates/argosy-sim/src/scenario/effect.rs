@@ -2,9 +2,11 @@
 
 use super::tree::{At, Value, quoted};
 use super::{Effect, Place};
+use argosy_agent::gpu::fake::injection::{InjectionError, KINDS};
+use argosy_core::nearest::nearest;
 use jiff::SignedDuration;
 
-/// The words that are not injections, for complaints.
+/// The words that are not injections.
 const WORDS: [&str; 6] = ["silent", "reboot", "agent-crash", "partition", "clock", "unseen"];
 
 /// The longest time that a machine is cut off, and the furthest that its clock is off.
@@ -46,10 +48,15 @@ pub(super) fn parse(text: &str) -> Result<Effect, String> {
         }
         _ => match Effect::injection(text, 0) {
             Ok(_) => Ok(Effect::Inject(text.to_owned())),
-            Err(error) => {
-                let more = WORDS.join(", ");
-                Err(format!("{error}; and what befalls machines: {more}"))
+            Err(InjectionError::UnknownKind { word }) => {
+                let words: Vec<&str> = WORDS.into_iter().chain(KINDS).collect();
+                let short: String = word.chars().take(64).collect();
+                Err(match nearest(&short, words.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are: {}", words.join(", ")),
+                })
             }
+            Err(error) => Err(error.to_string()),
         },
     }
 }

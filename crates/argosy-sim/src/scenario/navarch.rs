@@ -119,6 +119,8 @@ pub(super) fn scenario(root: &At<'_>) -> Option<Scenario> {
 fn outputs(stress: &Table<'_>, scenario: &mut Scenario) {
     scenario.sample_every =
         stress.get("metrics_interval").and_then(|at| at.span(SECOND, DURATION_MAX));
+    // Time is ours to make: how fast theirs passes is of no use.
+    stress.has("time_scale");
     // To them 0 is any seed.
     let seed = stress.get("seed").and_then(|at| at.whole(0, u64::MAX));
     scenario.seed = seed.filter(|seed| *seed != 0);

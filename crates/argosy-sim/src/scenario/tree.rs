@@ -529,11 +529,7 @@ impl<'a> Table<'a> {
             let path = dotted(&self.at.key, &quoted(key));
             let desk = self.at.desk;
             if desk.navarch {
-                desk.warn(
-                    *spot,
-                    &path,
-                    "nobody reads this key, and Navarch does not either".to_owned(),
-                );
+                desk.warn(*spot, &path, "nobody reads this key".to_owned());
             } else {
                 desk.error(*spot, &path, "unknown key".to_owned(), meant(key, &known));
             }

@@ -128,7 +128,9 @@ fn what_cannot_happen_to_a_machine_is_refused() {
     for (effect, why) in [
         ("xid", "`xid` needs `code`, for example `xid:79 gpu:3`"),
         ("xid:many", "`many` is no code"),
-        ("xdi:79", "nothing is called `xdi`"),
+        ("xdi:79", "did you mean `xid`?"),
+        ("slient", "did you mean `silent`?"),
+        ("nothing-like-it", "there are: silent, reboot,"),
         ("partition", "a partition has a length, like `partition:5m`"),
         ("partition:0s", "a partition has a length, like `partition:5m`"),
         ("silent:5m", "`silent` takes no value"),
