@@ -100,6 +100,12 @@ pub(super) fn scenario(root: &At<'_>) -> Option<Scenario> {
     if let Some(stress) = stress {
         stress.end();
     }
+    // Who is cut off stays so until somebody mends it, or it ends: faults stop then.
+    for step in &mut scenario.script {
+        if let Action::Fault(_, Effect::Partition(span)) = &mut step.action {
+            *span = (scenario.duration - step.at).max(SECOND);
+        }
+    }
     let assertions = table.get("assertions").map(|at| at.list()).unwrap_or_default();
     scenario.assertions = assertions
         .iter()
