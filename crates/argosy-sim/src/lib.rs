@@ -6,4 +6,5 @@
 pub mod dice;
 
 pub mod outcome;
+pub mod run;
 pub mod scenario;
