@@ -8,3 +8,4 @@ pub mod dice;
 pub mod outcome;
 pub mod run;
 pub mod scenario;
+pub mod workload;
