@@ -470,7 +470,11 @@ pub(crate) fn loss(error: &ConnectError, heard: bool, why: String) -> Loss {
     }
 }
 
-fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
+/// How servers are checked: with the certificates of a file, or with the system's.
+///
+/// # Errors
+/// Why there is nothing to check them with.
+pub fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
     let mut roots = rustls::RootCertStore::empty();
     match ca_file {
         Some(path) => {

@@ -4,9 +4,11 @@
 //! watchers and the same verdicts run as on a real machine; made up are the GPUs, the work on them and the
 //! disk. One task drives all of them by a heap of the times at which they want to be woken.
 
+mod histogram;
 mod machine;
 mod wire;
 
+pub use histogram::Histogram;
 pub use machine::{Load, Spec};
 pub use wire::{Wire, WireError};
 

@@ -36,6 +36,8 @@ mod safety;
 
 mod server;
 
+mod sim;
+
 mod token;
 
 mod top;
@@ -114,6 +116,7 @@ enum Command {
     Audit(Client<audit::Verb>),
     Cloud(Client<cloud::Verb>),
     Doctor(Client<doctor::Doctor>),
+    Sim(sim::Sim),
     Context(context::Verb),
     Token(token::Verb),
     Up(up::Up),
@@ -163,6 +166,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Audit(c) => client(c, screen, audit::run),
         Command::Cloud(c) => client(c, screen, cloud::run),
         Command::Doctor(c) => client(c, screen, doctor::run),
+        Command::Sim(sim) => sim::run(sim, screen),
         Command::Context(verb) => context::run(verb, screen),
         Command::Token(verb) => token::run(&verb),
         Command::Up(up) => up::run(&up, screen),
