@@ -6,6 +6,8 @@
 pub mod dice;
 
 pub mod outcome;
+
+pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod workload;
