@@ -11,6 +11,8 @@ pub mod html;
 
 mod plot;
 
+pub mod story;
+
 pub mod text;
 
 mod words;

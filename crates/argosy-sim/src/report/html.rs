@@ -7,7 +7,7 @@ use super::figures::{CHANCE, Figures, Times, settled, times};
 use super::plot::{Chart, Keep, Line, Look, Row, bars, escape, histogram, parts};
 use super::text::rule_sums;
 use super::words::{count, dollars, gpu_time, many, number, percent, seconds};
-use super::{About, digest, passed};
+use super::{About, digest, passed, story};
 use crate::outcome::{Outcome, Work};
 
 /// How many seeds have a row. More are in the JSON document.
@@ -18,6 +18,9 @@ const ROWS_MAX: usize = 40;
 
 /// How many violations are told.
 const VIOLATIONS_MAX: usize = 20;
+
+/// How many faults before a violation are told.
+const STORY_LINES_MAX: usize = 20;
 
 /// The width of a plot that has a row for itself, and of one that shares it.
 const WIDE: f64 = 1_060.0;
@@ -171,17 +174,18 @@ fn tiles(figures: &Figures, outcomes: &[Outcome]) -> String {
 fn violations(about: &About, outcomes: &[Outcome]) -> String {
     let all = || {
         outcomes.iter().flat_map(|outcome| {
-            outcome.violations.iter().map(move |violation| (outcome.seed, violation))
+            outcome.violations.iter().map(move |violation| (outcome, violation))
         })
     };
-    let told = all().take(VIOLATIONS_MAX).map(|(seed, violation)| {
+    let told = all().take(VIOLATIONS_MAX).map(|(outcome, violation)| {
+        let seed = outcome.seed;
         let story = match about.stories.get(&seed) {
-            Some(story) => {
-                let lines = story.iter().map(|line| format!("<li>{}</li>", escape(line)));
-                format!("<ol>{}</ol>", lines.collect::<String>())
-            }
-            None => String::new(),
+            Some(story) => story.clone(),
+            None => story::before(outcome, STORY_LINES_MAX),
         };
+        let story: String = story.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        let story =
+            format!("<details><summary>How it came to that</summary><ol>{story}</ol></details>");
         format!(
             "<div class=\"violation\"><b class=\"bad\">{}</b> after {} on seed {seed}: {}{story}\
              <pre>{}\n{}</pre></div>",

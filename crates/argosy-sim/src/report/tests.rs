@@ -101,21 +101,9 @@ fn expectation(rate: Rate) -> f64 {
         interrupts: true,
     };
     let scenario = Scenario {
-        name: String::new(),
-        summary: String::new(),
-        description: String::new(),
         duration: jiff::SignedDuration::from_hours(8 * 24),
-        settle: jiff::SignedDuration::from_hours(48),
-        config: Value::Null,
-        processes: 1,
-        clusters: Vec::new(),
-        fleet: crate::scenario::Fleet::default(),
-        machines: crate::scenario::Machines::default(),
         trouble: Trouble { hardware: vec![cause.clone(), cause], ..Trouble::default() },
-        script: Vec::new(),
-        assertions: Vec::new(),
-        workload: None,
-        every_beat: false,
+        ..Scenario::default()
     };
     let series = Series { step_seconds: 3_600.0, present: vec![800; 240], ..Series::default() };
     let run = Outcome { nodes: 100, gpus: 800, series, ..Outcome::default() };
