@@ -2,8 +2,14 @@
 //!
 //! Read from our own files and from Navarch's; both become the same thing here.
 
+mod argosy;
+mod effect;
+mod fleet;
+mod navarch;
 mod read;
+mod tree;
 
+pub mod profile;
 pub mod shipped;
 
 pub use read::{ScenarioError, TEXT_LEN_MAX, Warning, read};
@@ -18,6 +24,9 @@ pub const NODES_MAX: u32 = 2_000_000;
 
 /// The longest scenario: longer than any machine of the fleet will live.
 pub const DURATION_MAX: SignedDuration = SignedDuration::from_hours(24 * 3_660);
+
+/// The longest name, word or line of a scenario, in bytes.
+const TEXT_MAX: usize = 1024;
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,8 @@
 //!
 //! Which dialect a file is in is seen from its keys: `events`, `stress`, or a `fleet` that is a list are Navarch's.
 
-use super::Scenario;
+use super::tree::{self, At, Desk};
+use super::{Scenario, argosy, navarch};
 use std::fmt;
 
 /// The longest text that is read, in bytes. A fleet of ten thousand nodes one by one fits.
@@ -79,13 +80,13 @@ fn place(f: &mut fmt::Formatter<'_>, file: &str, line: u32, column: u32, key: &s
 /// # Errors
 /// Everything that is wrong with it, in the order of the file; never nothing.
 pub fn read(text: &str, file: &str) -> Result<(Scenario, Vec<Warning>), Vec<ScenarioError>> {
-    let _ = text;
-    Err(vec![ScenarioError {
-        file: file.to_owned(),
-        line: 0,
-        column: 0,
-        key: String::new(),
-        message: "no dialect is known yet".to_owned(),
-        fix: String::new(),
-    }])
+    let tree = tree::parse(text, file).map_err(|error| vec![error])?;
+    let theirs = navarch::is_navarch(&tree);
+    let desk = Desk::new(file, theirs);
+    let root = At::root(&desk, &tree);
+    let made = if theirs { navarch::scenario(&root) } else { argosy::scenario(&root) };
+    desk.close(made)
 }
+
+#[cfg(test)]
+mod tests;
