@@ -28,9 +28,9 @@ use clap::{Args, Subcommand};
 #[command(after_help = "\
 Examples:
   argosy sim list
-  argosy sim run llama3 --html report.html
+  argosy sim run llama3-54d --html report.html
   argosy sim run my-fleet.yaml --config /etc/argosy/argosy.yaml --seeds 1..100
-  argosy sim compare llama3 --policy new-policy.yaml
+  argosy sim compare llama3-54d --policy new-policy.yaml
   argosy sim load --nodes 1000 --duration 5m")]
 pub(crate) struct Sim {
     #[command(subcommand)]

@@ -17,8 +17,8 @@ A and B are two scenarios, or one with two of --config or --policy. Of one scena
 Each seed is compared with itself. Exit code 1 if a side failed.
 
 Examples:
-  argosy sim compare llama3 --policy new-policy.yaml --seeds 1..20
-  argosy sim compare llama3 --config today.yaml --config tomorrow.yaml --html saved.html
+  argosy sim compare llama3-54d --policy new-policy.yaml --seeds 1..20
+  argosy sim compare llama3-54d --config today.yaml --config tomorrow.yaml --html saved.html
   argosy sim compare small-fleet.yaml large-fleet.yaml --config today.yaml -o json")]
 pub(super) struct Compare {
     /// One scenario or two: names of `argosy sim list`, or files.

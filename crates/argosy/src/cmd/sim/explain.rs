@@ -18,7 +18,7 @@ const FAULTS_MAX: usize = 60;
 Exit code 1 if the seed fails, as for `argosy sim run`.
 
 Examples:
-  argosy sim explain chaos-1000 --seed 17
+  argosy sim explain 1000-node-chaos --seed 17
   argosy sim explain my-fleet.yaml --seed 3 --config /etc/argosy/argosy.yaml -o json")]
 pub(super) struct Explain {
     /// A name of `argosy sim list`, or a file.

@@ -146,3 +146,30 @@ pub(super) fn product(
     };
     Ok(Product { settings: serve::settings(&config)?, policies: spec.into_iter().collect() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_that_comes_with_the_program_fits_the_configuration() {
+        for shipped in shipped::list() {
+            let given = Given::read(shipped.name, &Configured::default());
+            let given = given.unwrap_or_else(|failure| panic!("{}: {failure}", shipped.name));
+            assert_eq!(given.scenario.name, shipped.name);
+            assert_eq!(given.about.summary, shipped.summary);
+            assert_eq!(given.about.source, shipped.text);
+        }
+    }
+
+    #[test]
+    fn what_changes_a_run_is_part_of_the_command_that_replays_it() {
+        let configured = Configured { every_beat: true, ..Configured::default() };
+        let given = Given::read("basic-fleet", &configured).unwrap();
+        assert!(given.scenario.every_beat);
+        assert_eq!(
+            given.about.command("run", 3),
+            "argosy sim run basic-fleet --seed 3 --every-beat"
+        );
+    }
+}

@@ -17,10 +17,10 @@ of the scenario does not hold; the report says how to play it again. Ctrl-C ends
 
 Examples:
   argosy sim run llama3
-  argosy sim run llama3 --html report.html --config /etc/argosy/argosy.yaml
+  argosy sim run llama3-54d --html report.html --config /etc/argosy/argosy.yaml
   argosy sim run my-fleet.yaml --policy new-policy.yaml --seed 7
-  argosy sim run chaos-1000 --seeds 1..1000 --time-limit 2m
-  argosy sim run llama3 -o json | jq .figures.availability")]
+  argosy sim run 1000-node-chaos --seeds 1..1000 --time-limit 2m
+  argosy sim run llama3-54d -o json | jq .figures.availability")]
 pub(super) struct Run {
     /// A name of `argosy sim list`, or a file.
     #[arg(value_name = "NAME|FILE")]
