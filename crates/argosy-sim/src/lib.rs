@@ -7,4 +7,8 @@ pub mod dice;
 
 pub mod outcome;
 pub mod run;
+
+mod oracle;
+mod world;
+
 pub mod scenario;

@@ -84,6 +84,11 @@ impl Disk {
         state.away_until = Some(super::tape::timer() + takes);
     }
 
+    /// From now on this goes wrong.
+    pub(crate) fn arm(&self, trouble: scenario::Store) {
+        lock(&self.state).trouble = trouble;
+    }
+
     /// From now on nothing goes wrong any more.
     pub(crate) fn heal(&self) {
         let mut state = lock(&self.state);
