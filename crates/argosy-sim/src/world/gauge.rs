@@ -124,6 +124,11 @@ impl Gauge {
     }
 }
 
+/// Whether a node's pool is this one: one of another cluster has that before its name.
+fn is_of(of_node: &str, pool: &str) -> bool {
+    of_node.rsplit('.').next() == Some(pool)
+}
+
 /// Whether a node does what it is there for.
 pub(crate) fn in_service(node: &Node) -> bool {
     node.duty == Duty::Active && node.liveness == Liveness::Fresh && !node.is_bad()
@@ -277,7 +282,7 @@ impl World {
                 .gauge
                 .wanted
                 .iter_mut()
-                .find(|((_, pool), wanted)| wanted.1 == 0 && *pool == unit.spec.pool)
+                .find(|((_, pool), wanted)| wanted.1 == 0 && is_of(&unit.spec.pool, pool))
             {
                 wanted.1.1 = unit.spec.gpus;
             }
