@@ -388,9 +388,7 @@ impl Oracle {
     /// Whether something is under way that goes by the timer: commands, an excuse, a finding that should have
     /// ended by now.
     pub(crate) fn goes_by_timer(&self, now: Timestamp) -> bool {
-        self.outlook.is_some()
-            || !self.open.is_empty()
-            || self.ends.values().any(|end| *end <= now)
+        self.outlook.is_some() || !self.open.is_empty() || self.ends.values().any(|end| *end <= now)
     }
 
     /// When the next finding ends by itself.
@@ -436,8 +434,9 @@ fn audited<'a>(
         (Some(audit), None) => Ok(&audit.action),
         (None, _) => {
             let all = commit.puts.len();
-            let message =
-                format!("revision {revision} writes {kind} {id} ({all} documents) and no audit record");
+            let message = format!(
+                "revision {revision} writes {kind} {id} ({all} documents) and no audit record"
+            );
             Err(("I9", message))
         }
         (Some(_), Some(_)) => {

@@ -2,6 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
+use crate::world::{self, Cut, Ran};
 use argosy_control::{MachineSettings, Settings};
 use argosy_core::access::Authorization;
 use argosy_core::adapter::{AdapterGraph, TimeWindow};
@@ -11,7 +12,6 @@ use argosy_core::policy::PolicySpec;
 use argosy_core::sentinel::Rules;
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
-use crate::world::{self, Cut, Ran};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

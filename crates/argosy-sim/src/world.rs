@@ -218,14 +218,8 @@ impl World {
         let clouds = clouds.collect();
         let ids = Ids::seeded(dice("ids").any());
         let oracle = Oracle::new(&product.settings);
-        let site = Site {
-            product,
-            disk,
-            clouds,
-            ids,
-            tape: tape.clone(),
-            deaths: Mutex::default(),
-        };
+        let site =
+            Site { product, disk, clouds, ids, tape: tape.clone(), deaths: Mutex::default() };
         let count = usize::try_from(scenario.processes.max(1)).unwrap_or(1);
         let processes = (0..count).map(|number| Process::new(number, epoch)).collect();
         let gauge = Gauge::new(&scenario);
@@ -346,9 +340,7 @@ impl World {
                 StartupPattern::Linear => place / count,
                 // Twice as many in each twentieth of the time.
                 StartupPattern::Exponential => (place + 1.0).log2() / (count + 1.0).log2(),
-                StartupPattern::Wave => {
-                    (place / batch).floor() / (count / batch).ceil().max(1.0)
-                }
+                StartupPattern::Wave => (place / batch).floor() / (count / batch).ceil().max(1.0),
             };
             let off = (self.dice.boot.share() * 2.0 - 1.0) * startup.jitter * over;
             let takes = (part * over + off).max(0.0) + self.dice.boot.share();
@@ -493,8 +485,14 @@ impl World {
         let ticked = timer();
         let patience = self.oracle.silence_matters_for() + SILENT_AFTER;
         self.units.iter().any(|unit| {
+            if unit.parked.is_some() {
+                return false;
+            }
             let quiet = ticked.saturating_duration_since(unit.heard_at);
-            SILENT_AFTER < quiet && quiet < patience && self.oracle.is_expected(unit.name())
+            let cut_off = unit.connection.is_none() || unit.cut_until.is_some();
+            (cut_off || SILENT_AFTER < quiet)
+                && quiet < patience
+                && self.oracle.is_expected(unit.name())
         })
     }
 
@@ -524,9 +522,8 @@ impl World {
             }
             for process in torn {
                 let now = self.now();
-                self.tape.tell(now, || {
-                    format!("process {} ends in the middle of a batch", process + 1)
-                });
+                self.tape
+                    .tell(now, || format!("process {} ends in the middle of a batch", process + 1));
                 let restart = plain(self.scenario.trouble.control.restart);
                 self.crash(process, restart.max(Duration::from_secs(1)));
             }
@@ -574,7 +571,10 @@ impl World {
                     && self.dice.boot.happens(self.trouble.cloud.duds);
                 let lemon = 0.0 < self.trouble.cloud.lemons
                     && self.dice.boot.happens(self.trouble.cloud.lemons);
-                if lemon && 0 < gpus && let Some(unit) = self.units.get_mut(index) {
+                if lemon
+                    && 0 < gpus
+                    && let Some(unit) = self.units.get_mut(index)
+                {
                     let gpu = 0;
                     unit.sick.push((
                         argosy_agent::gpu::fake::injection::Injection::RowRemapFailed { gpu },

@@ -218,9 +218,8 @@ impl Cloud {
 
     fn price(&self, machine_type: &str) -> f64 {
         let of = self.catalog.machine_types.get(machine_type);
-        let listed = of.map_or(0.0, |of| {
-            f64::from(of.gpus) * GPU_PRICE + f64::from(of.cpus) * CPU_PRICE
-        });
+        let listed =
+            of.map_or(0.0, |of| f64::from(of.gpus) * GPU_PRICE + f64::from(of.cpus) * CPU_PRICE);
         self.prices.get(machine_type).copied().unwrap_or(listed)
     }
 

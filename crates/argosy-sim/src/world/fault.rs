@@ -266,7 +266,10 @@ impl World {
                 let one = self.dice.control.below(self.processes.len() as u64);
                 let most = self.trouble.control.clock_jump_max;
                 let jump = (self.dice.control.share() * 2.0 - 1.0) * most as f64;
-                #[expect(clippy::cast_possible_truncation, reason = "within what the scenario says")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "within what the scenario says"
+                )]
                 let jump = SignedDuration::from_secs(jump as i64);
                 let one = usize::try_from(one).unwrap_or(0);
                 let Some(process) = self.processes.get_mut(one).filter(|_| !skip) else { return };
@@ -317,7 +320,8 @@ impl World {
         let here = self.units.get(near)?.spec.clone();
         let same = |spec: &Spec| match cascade.scope {
             Scope::Rack => {
-                here.labels.get("rack").is_some() && here.labels.get("rack") == spec.labels.get("rack")
+                here.labels.get("rack").is_some()
+                    && here.labels.get("rack") == spec.labels.get("rack")
             }
             Scope::Zone => here.zone == spec.zone && here.region == spec.region,
             Scope::Region => here.region == spec.region && here.provider == spec.provider,
@@ -337,9 +341,7 @@ impl World {
         let well: Vec<usize> = around
             .into_iter()
             .filter(|index| {
-                self.units
-                    .get(*index)
-                    .is_some_and(|unit| unit.has_power() && unit.sick.is_empty())
+                self.units.get(*index).is_some_and(|unit| unit.has_power() && unit.sick.is_empty())
             })
             .collect();
         self.dice.fault.pick(&well).copied()
@@ -482,8 +484,12 @@ fn injection(text: &str, gpu: u64) -> Option<Injection> {
 /// Whether a boot may not be enough to mend it.
 fn is_hard(injection: &Injection) -> bool {
     match injection {
-        Injection::Lost { .. } | Injection::Missing { .. } | Injection::RowRemapFailed { .. } => true,
-        Injection::Xid { code, .. } => matches!(code, 48 | 62 | 64 | 74 | 79 | 95 | 119 | 120 | 136..=160),
+        Injection::Lost { .. } | Injection::Missing { .. } | Injection::RowRemapFailed { .. } => {
+            true
+        }
+        Injection::Xid { code, .. } => {
+            matches!(code, 48 | 62 | 64 | 74 | 79 | 95 | 119 | 120 | 136..=160)
+        }
         _ => false,
     }
 }

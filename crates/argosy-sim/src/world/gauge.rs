@@ -143,9 +143,10 @@ impl World {
             let body = put.body.as_deref().unwrap_or_default();
             [put.key.kind.as_bytes(), put.key.id.as_bytes(), body.as_bytes()]
         });
-        let appends = commit.appends.iter().flat_map(|it| {
-            [it.stream.as_bytes(), it.subject.as_bytes(), it.body.as_bytes()]
-        });
+        let appends = commit
+            .appends
+            .iter()
+            .flat_map(|it| [it.stream.as_bytes(), it.subject.as_bytes(), it.body.as_bytes()]);
         self.tape.note([number.as_slice(), at.as_slice()].into_iter().chain(puts).chain(appends));
         for append in &commit.appends {
             self.gauge.wrote(append);
@@ -192,7 +193,12 @@ impl World {
             Turn::Command { before: Some(_), after } => {
                 if after.state.is_done() {
                     self.tape.tell(now, || {
-                        format!("{} of {} is {}", after.kind.as_str(), after.node, after.state.word())
+                        format!(
+                            "{} of {} is {}",
+                            after.kind.as_str(),
+                            after.node,
+                            after.state.word()
+                        )
                     });
                 }
             }

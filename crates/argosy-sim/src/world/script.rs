@@ -364,7 +364,8 @@ fn creation<'a>(
 
 fn command_kind(word: &str) -> Option<CommandKind> {
     let wanted = word.replace('-', "_");
-    let known = CommandKind::ALL.into_iter().find(|kind| wanted.eq_ignore_ascii_case(kind.as_str()));
+    let known =
+        CommandKind::ALL.into_iter().find(|kind| wanted.eq_ignore_ascii_case(kind.as_str()));
     known.or_else(|| {
         let diagnose = ["diagnose", "diagnostic", "run_diagnostics"];
         diagnose.contains(&wanted.as_str()).then_some(CommandKind::RunDiagnostic)

@@ -33,11 +33,14 @@ fn a_sick_node_is_known_and_cordoned_and_comes_back_when_it_is_well() {
         at(20, Action::Fault(sick.clone(), Effect::Inject("xid:79 gpu:1".to_owned()))),
         at(22, Action::Assert(status("cordoned"))),
         at(25, Action::Recover(sick, None)),
-        at(30, Action::Command {
-            target: "n-4".to_owned(),
-            kind: "cordon".to_owned(),
-            parameters: Default::default(),
-        }),
+        at(
+            30,
+            Action::Command {
+                target: "n-4".to_owned(),
+                kind: "cordon".to_owned(),
+                parameters: Default::default(),
+            },
+        ),
         at(31, Action::Assert(Assertion::NodeStatus("n-4".to_owned(), "cordoned".to_owned()))),
     ];
     let outcome = played(&scenario, 3);
