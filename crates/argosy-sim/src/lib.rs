@@ -5,6 +5,8 @@
 
 pub mod dice;
 
+pub mod explain;
+
 pub mod outcome;
 pub mod run;
 

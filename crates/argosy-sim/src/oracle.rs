@@ -29,6 +29,9 @@ pub(crate) type Broken = (&'static str, String);
 /// A command may be open for so long after everything has become quiet.
 const OPEN_MAX: SignedDuration = SignedDuration::from_hours(2);
 
+/// So many nodes must be silent before it is the silence of the fleet.
+const MASS_LEAST: usize = 4;
+
 /// A document that changed.
 pub(crate) enum Turn {
     Node { before: Option<Arc<Node>>, after: Arc<Node> },
@@ -135,6 +138,11 @@ impl Oracle {
                             _ => Cause::Other,
                         };
                         check(Change::Node { before: before.as_deref(), after: &after, cause })?;
+                        if after.liveness == Liveness::Unreachable
+                            && before.as_ref().is_some_and(|it| it.liveness != after.liveness)
+                        {
+                            self.may_be_lost(&after, is_heard)?;
+                        }
                         turns.push(Turn::Node { before, after });
                     }
                 }
@@ -177,7 +185,10 @@ impl Oracle {
                 }
                 "breaker" => {
                     let after = read::<Breaker>(put)?;
-                    keep(&mut self.breakers, id, after.as_ref());
+                    let before = keep(&mut self.breakers, id, after.as_ref());
+                    if after.is_none() {
+                        self.may_let_go(before.as_deref())?;
+                    }
                 }
                 "pause" => {
                     let after = read::<Pause>(put)?;
@@ -228,6 +239,52 @@ impl Oracle {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether a breaker that is no more had tried first whether it may let go (I3).
+    fn may_let_go(&self, before: Option<&Breaker>) -> Result<(), Broken> {
+        let Some(before) = before else { return Ok(()) };
+        if before.half_open.is_some() || before.is_closed() {
+            return Ok(());
+        }
+        let there = |node: &&Arc<Node>| {
+            !matches!(node.duty, Duty::Terminated(_))
+                && Area::of(node).any(|area| area.scope() == before.scope)
+        };
+        match self.nodes.values().filter(there).count() {
+            0 => Ok(()),
+            count => Err((
+                "I3",
+                format!(
+                    "the breaker of {} let everything through at once that it held back, in an area \
+                     of {count} nodes",
+                    before.scope
+                ),
+            )),
+        }
+    }
+
+    /// Whether the silence of a node may be held against it: not while most of the fleet is silent (I3).
+    fn may_be_lost(&self, node: &Node, is_heard: &dyn Fn(&str) -> bool) -> Result<(), Broken> {
+        let (mut silent, mut total) = (1, 1);
+        for other in self.nodes.values() {
+            let counts = !matches!(other.duty, Duty::Terminated(_))
+                && other.liveness != Liveness::Unreachable
+                && other.id != node.id;
+            if counts {
+                total += 1;
+                silent += usize::from(!is_heard(other.id.as_str()));
+            }
+        }
+        // A little more than half: of some that fell silent just now, the product may not know yet.
+        if MASS_LEAST <= silent && total * 3 < silent * 5 {
+            let id = &node.id;
+            let message = format!(
+                "the silence of {id} is held against it while {silent} of {total} are silent"
+            );
+            return Err(("I3", message));
+        }
+        Ok(())
     }
 
     /// Whether something may be done by itself to a node now (I3, I4).

@@ -61,6 +61,9 @@ const BEAT_EVERY: Duration = Duration::from_secs(10);
 /// A machine that was not heard for so long on the timer is silent.
 const SILENT_AFTER: Duration = Duration::from_secs(21);
 
+/// A machine that was not heard for so long is lost for the moment, whoever asks.
+const LOST_AFTER: Duration = Duration::from_secs(35);
+
 /// What is left out of a run, to see whether it fails without it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cut {
@@ -535,6 +538,17 @@ impl World {
         }
         let ended = self.errands.take();
         self.errands_ended(ended);
+        let refused = self.processes.iter().find(|process| {
+            process.up.as_ref().is_some_and(|up| 0 < up.control.stats.invariants_kept.get())
+        });
+        if let Some(number) = refused.map(|process| process.number + 1)
+            && self.violation.is_none()
+        {
+            let message = format!(
+                "process {number} was about to commit what must never be, and refused its own decision"
+            );
+            self.violate("refused", message);
+        }
     }
 
     fn violate(&mut self, invariant: &str, message: String) {

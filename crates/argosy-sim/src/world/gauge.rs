@@ -156,7 +156,7 @@ impl World {
         let by_name = &self.by_name;
         let is_heard = |name: &str| {
             let unit = by_name.get(name).and_then(|index| units.get(*index));
-            unit.is_some_and(|unit| unit.heard_at.elapsed() < super::SILENT_AFTER)
+            unit.is_some_and(|unit| unit.heard_at.elapsed() < super::LOST_AFTER)
         };
         let judged = self.oracle.commit(revision, commit, now, &is_heard);
         let turns = match judged {

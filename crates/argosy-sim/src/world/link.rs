@@ -3,12 +3,13 @@
 //! What is said on a stream arrives in its order or not at all; what breaks it loses what is on its way in both
 //! directions, and one side may learn of it long after the other.
 
+use super::fleet::Power;
 use super::process::Process;
 use super::tape::{Tape, lock, timer};
 use super::{Happening, World};
 use argosy_agent::agent::{Event, Loss};
 use argosy_api::rpc::attach::{Said, Told};
-use argosy_api::rpc::node::{AttachRequest, Hello};
+use argosy_api::rpc::node::{AttachRequest, DrainOutcome, Hello};
 use futures_util::StreamExt;
 use futures_util::stream;
 use std::sync::{Arc, Mutex};
@@ -134,6 +135,7 @@ impl World {
 
     /// A machine says something.
     pub(crate) fn say(&mut self, index: usize, said: Said) {
+        self.is_true(index, &said);
         let id = self.units.get(index).and_then(|unit| unit.connection);
         let Some(id) = id.filter(|id| self.connections.contains_key(id)) else {
             return self.unreachable(index, Duration::ZERO);
@@ -155,6 +157,19 @@ impl World {
             self.heap.push(at, Happening::Up { connection: id, said });
         }
         self.heap.push(at, Happening::Up { connection: id, said: Box::new(said) });
+    }
+
+    /// Whether a machine says that it is drained while something runs on it (I5).
+    fn is_true(&mut self, index: usize, said: &Said) {
+        let Said::Ack(ack) = said else { return };
+        let drained = DrainOutcome::DRAIN_OUTCOME_DRAINED;
+        let Some(unit) = self.units.get(index) else { return };
+        let Power::On(machine) = &unit.power else { return };
+        if ack.outcome == drained && machine.works() {
+            let name = &unit.spec.node_id;
+            let message = format!("{name} says that it is drained, and work runs on it");
+            self.violate("I5", message);
+        }
     }
 
     /// What a machine said arrives.
