@@ -9,7 +9,7 @@ mod machine;
 mod wire;
 
 pub use histogram::Histogram;
-pub use machine::{Load, Spec};
+pub use machine::{Act, Disk, Load, Machine, Spec};
 pub use wire::{Wire, WireError};
 
 use crate::agent::{Event, Exit};
@@ -19,7 +19,6 @@ use crate::gpu::fake::{InjectError, SpecError};
 use argosy_api::rpc::attach::Said;
 use argosy_api::rpc::node::Hello;
 use jiff::Timestamp;
-use machine::{Act, Disk, Machine};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::future::Future;
@@ -191,6 +190,7 @@ impl<L: Line> Hall<L> {
                 Duration::try_from(wait).unwrap_or(Duration::ZERO).min(SLEEP_MAX)
             });
             tokio::select! {
+                biased;
                 (agent, event) = self.line.next() => self.step(agent, event),
                 () = self.shared.asked.notified() => {}
                 () = tokio::time::sleep(wait) => {}

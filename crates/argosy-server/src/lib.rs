@@ -23,6 +23,8 @@ mod stream;
 
 mod rpc;
 
+pub use rpc::attach;
+
 use argosy_control::Control;
 use axum::Router;
 use std::sync::Arc;

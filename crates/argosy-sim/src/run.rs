@@ -2,10 +2,18 @@
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
-use argosy_control::Settings;
+use crate::world::{self, Cut, Ran};
+use argosy_control::{MachineSettings, Settings};
+use argosy_core::access::Authorization;
+use argosy_core::adapter::{AdapterGraph, TimeWindow};
+use argosy_core::catalog::Catalog;
+use argosy_core::node::settings::NodeSettings;
 use argosy_core::policy::PolicySpec;
+use argosy_core::sentinel::Rules;
+use jiff::SignedDuration;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What is tried out: the product as somebody has configured it.
@@ -15,6 +23,27 @@ pub struct Product {
     pub settings: Settings,
     /// Health policies.
     pub policies: Vec<PolicySpec>,
+}
+
+impl Product {
+    /// The product as it comes: nothing configured.
+    pub fn plain() -> Self {
+        let settings = Settings {
+            adapters: AdapterGraph::default(),
+            rules: Rules::default(),
+            window: TimeWindow::default(),
+            catalog: Catalog::default(),
+            authorization: Authorization::Team,
+            conditions: BTreeMap::new(),
+            nodes: NodeSettings::default(),
+            machines: MachineSettings::default(),
+            tombstones_kept: SignedDuration::from_hours(24),
+            idempotency_kept: SignedDuration::from_hours(24),
+            audit_kept: SignedDuration::from_hours(24 * 90),
+            history_kept: SignedDuration::from_hours(24 * 30),
+        };
+        Self { settings, policies: Vec::new() }
+    }
 }
 
 /// Who looks on while it runs, from another thread. It changes nothing of what happens.
@@ -105,8 +134,24 @@ pub fn run(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<Outcome, RunError> {
-    let _ = (scenario, product, seed, watcher);
-    Err(RunError::Machine("not built yet".to_owned()))
+    let ran = ran(scenario, product, seed, watcher, Cut::default(), false)?;
+    watcher.done(&ran.outcome);
+    Ok(ran.outcome)
+}
+
+/// Runs one seed, perhaps without some of its faults.
+pub(crate) fn ran(
+    scenario: &Scenario,
+    product: &Product,
+    seed: u64,
+    watcher: &Watcher,
+    cut: Cut,
+    with_story: bool,
+) -> Result<Ran, RunError> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build();
+    let runtime = runtime.map_err(|error| RunError::Machine(error.to_string()))?;
+    runtime.block_on(world::play(scenario, product, seed, watcher, cut, with_story))
 }
 
 /// Runs many seeds, each on one thread. What came of them is in the order of the seeds; those that were not
@@ -120,6 +165,27 @@ pub fn run_many(
     many: &Many,
     watcher: &Watcher,
 ) -> Result<Vec<Outcome>, RunError> {
-    let _ = (scenario, product, many, watcher);
-    Err(RunError::Machine("not built yet".to_owned()))
+    let started = std::time::Instant::now();
+    let next = AtomicUsize::new(0);
+    let late = || many.limit.is_some_and(|limit| limit <= started.elapsed());
+    let work = || {
+        let mut done = Vec::new();
+        while !late()
+            && let Some(seed) = many.seeds.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            done.push((*seed, run(scenario, product, *seed, watcher)));
+        }
+        done
+    };
+    let mut all: Vec<(u64, Result<Outcome, RunError>)> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..many.jobs.get()).map(|_| scope.spawn(work)).collect();
+        let ended = jobs.into_iter().map(|job| job.join().map_err(panicked));
+        ended.collect::<Result<Vec<_>, _>>().map(|done| done.into_iter().flatten().collect())
+    })?;
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn panicked(_: Box<dyn std::any::Any + Send>) -> RunError {
+    RunError::Machine("a run panicked".to_owned())
 }

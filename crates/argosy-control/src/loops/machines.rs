@@ -137,6 +137,7 @@ pub(crate) async fn run(parts: Parts, beats: Arc<Beats>, holder: String) -> Resu
         info!(epoch = fence.epoch, "tending machines");
         let (office, f) = (parts.office.clone(), fence.clone());
         tokio::select! {
+            biased;
             () = tend(parts.clone(), fence, beats.clone(), &holder) => {}
             () = keep_lease(&office, NAME, &holder, &f) => {}
         }
@@ -169,6 +170,7 @@ async fn first_pool(office: &Office, beats: &Beats) {
     while !office.store.read(any) {
         beats.beat(NAME, office.clock.now());
         tokio::select! {
+            biased;
             changed = changes.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(RENEW_EVERY) => {}
         }
@@ -326,6 +328,10 @@ impl Desk {
         while !self.fenced {
             self.think().await;
             tokio::select! {
+                biased;
+                _ = beat.tick() => self.beats.beat(NAME, self.bench.office.clock.now()),
+                () = self.alarms.ring(self.bench.office.clock) => self.ring(),
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
@@ -333,9 +339,6 @@ impl Desk {
                     self.follow().await;
                     self.mind_stops();
                 }
-                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
-                () = self.alarms.ring(self.bench.office.clock) => self.ring(),
-                _ = beat.tick() => self.beats.beat(NAME, self.bench.office.clock.now()),
             }
             // What came in the meantime is taken along, so that a thousand registrations are not a thousand
             // plans of one pool.

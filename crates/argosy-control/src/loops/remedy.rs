@@ -74,6 +74,7 @@ pub(crate) async fn run(
         let rest = LOOKS_APART.max(desk.thought.saturating_mul(REST)).min(EVERY);
         tokio::time::sleep(rest).await;
         tokio::select! {
+            biased;
             changed = changes.changed() => if changed.is_err() { return Ok(()) },
             () = wait_for(&office, desk.next) => {}
             () = tokio::time::sleep(EVERY) => {}
