@@ -1,21 +1,18 @@
 //! `argosy sim explain`: how a seed came to fail.
 
 use super::given::{Configured, Given};
-use super::play::{Playing, play, show};
-use super::seeds::Seeds;
+use super::play::{show, shrink};
 use crate::failure::{Exit, Failure};
-use crate::output::{Screen, note};
-use argosy_sim::report::story;
+use crate::output::{Format, Screen, note};
+use argosy_sim::explain::Story;
 use clap::Args;
 use serde_json::json;
 
-/// How many faults before the violation are told: two screens.
-const FAULTS_MAX: usize = 60;
-
-/// Play a seed that fails again, and tell how it came to that.
+/// Make a failing seed small: play it again without what does not matter, and tell the rest as a short story.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit code 1 if the seed fails, as for `argosy sim run`.
+The seed is played up to sixty times, each time without some of what went wrong; what is left out stays out if
+the same invariant is violated without it. Exit code 1 if the seed fails, as for `argosy sim run`.
 
 Examples:
   argosy sim explain 1000-node-chaos --seed 17
@@ -29,38 +26,45 @@ pub(super) struct Explain {
     seed: Option<u64>,
     #[command(flatten)]
     configured: Configured,
-    #[command(flatten)]
-    playing: Playing,
+    /// How the story is printed.
+    #[arg(short, long, value_enum, default_value = "table", value_name = "FORMAT")]
+    output: Format,
 }
 
 /// `argosy sim explain`
 pub(super) fn run(args: &Explain, screen: Screen) -> Result<Exit, Failure> {
     let given = Given::read(&args.scenario, &args.configured)?;
     let seed = args.seed.or(given.scenario.seed).unwrap_or(1);
-    let played = play(&given, Seeds::one(seed), &args.playing, screen, ("", 1))?;
-    let Some(outcome) = played.outcomes.first() else {
-        return Err(Failure::new(Exit::Interrupted, "interrupted"));
-    };
-    let lines = story::before(outcome, FAULTS_MAX);
-    show(
-        args.playing.output,
-        screen,
-        || {
-            json!({
-                "kind": "SimulationStory",
-                "scenario": outcome.scenario,
-                "seed": outcome.seed,
-                "digest": outcome.digest,
-                "violations": outcome.violations,
-                "story": lines,
-                "replay": given.about.command("run", outcome.seed),
-            })
-        },
-        |pen| lines.iter().map(|line| format!("{}\n", (pen.clean)(line))).collect(),
-    );
-    if outcome.violations.is_empty() {
+    let Some(mut story) = shrink(&given, seed, screen)? else {
+        if matches!(args.output, Format::Json | Format::Yaml) {
+            let none = json!({ "kind": "SimulationStory", "seed": seed, "violation": null });
+            show(args.output, screen, || none, |_| String::new());
+        }
         note(&format!("nothing was violated on seed {seed}: there is nothing to explain"));
         return Ok(Exit::Ok);
-    }
+    };
+    // With the file and the flags that were given here.
+    story.command = given.about.command("run", seed);
+    show(
+        args.output,
+        screen,
+        || {
+            let Story { violation, without, faults: (matter, all), lines, command } = &story;
+            let lines = lines.iter().map(|(at, text)| json!({ "at": at, "text": text }));
+            json!({
+                "kind": "SimulationStory",
+                "scenario": given.scenario.name,
+                "seed": seed,
+                "violation": violation,
+                "faults": all,
+                "faults_that_matter": matter,
+                "without": without,
+                "story": lines.collect::<Vec<_>>(),
+                "replay": command,
+            })
+        },
+        // The lines end with a line end each: they are cleaned one by one.
+        |pen| story.to_string().lines().map(|line| format!("{}\n", (pen.clean)(line))).collect(),
+    );
     Ok(Exit::Failed)
 }

@@ -6,6 +6,7 @@ use crate::config::Duration;
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Paint, Screen, clean, document, note, print, span};
 use argosy_control::clock::Clock;
+use argosy_sim::explain::{Story, explain};
 use argosy_sim::outcome::Outcome;
 use argosy_sim::report;
 use argosy_sim::report::text::{Pen, Tone};
@@ -70,27 +71,10 @@ pub(super) fn play(
 ) -> Result<Played, Failure> {
     let many = playing.many(seeds, sides);
     let asked = many.seeds.len();
-    let (watcher, limit) = (Watcher::default(), many.limit);
-    let (done, end) = oneshot::channel();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed("cannot start").why(error))?;
-    let (result, interrupted) = std::thread::scope(|scope| {
-        let (watcher, many) = (&watcher, &many);
-        scope.spawn(move || {
-            // Whoever waited is gone: nobody wants the answer.
-            let _ = done.send(run_many(&given.scenario, &given.product, many, watcher));
-        });
-        let whole = given.scenario.duration.as_secs_f64() * asked as f64;
-        let mut progress = Progress::new(screen, label, asked, whole, limit);
-        runtime.block_on(watch(end, watcher, &mut progress))
-    });
-    let outcomes = match result {
-        Some(Ok(outcomes)) => outcomes,
-        Some(Err(error)) => return Err(refused(error, &given.about.reference)),
-        None => {
-            return Err(Failure::failed("the simulation died").fix("please report this as a bug"));
-        }
-    };
+    let whole = given.scenario.duration.as_secs_f64() * asked as f64;
+    let progress = Progress::new(screen, label, asked, whole, many.limit);
+    let work = |watcher: &Watcher| run_many(&given.scenario, &given.product, &many, watcher);
+    let (outcomes, interrupted) = watched(work, progress, &given.about.reference)?;
     if outcomes.is_empty() {
         return Err(match interrupted {
             true => Failure::new(Exit::Interrupted, "interrupted"),
@@ -105,14 +89,46 @@ pub(super) fn play(
     Ok(Played { outcomes, interrupted })
 }
 
-type Ended = Result<Vec<Outcome>, RunError>;
+/// Makes a failing seed small; `None` if it does not fail.
+pub(super) fn shrink(given: &Given, seed: u64, screen: Screen) -> Result<Option<Story>, Failure> {
+    // Nobody knows how many runs it takes: the bar shows the first.
+    let whole = given.scenario.duration.as_secs_f64();
+    let progress = Progress::new(screen, "", 1, whole, None);
+    let work = |watcher: &Watcher| explain(&given.scenario, &given.product, seed, watcher);
+    watched(work, progress, &given.about.reference).map(|(story, _)| story)
+}
+
+/// Works on a thread, while this one shows how far it is and hears Ctrl-C. Whether it was heard comes with
+/// the result.
+fn watched<T: Send>(
+    work: impl FnOnce(&Watcher) -> Result<T, RunError> + Send,
+    mut progress: Progress,
+    reference: &str,
+) -> Result<(T, bool), Failure> {
+    let watcher = Watcher::default();
+    let (done, end) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::failed("cannot start").why(error))?;
+    let (result, interrupted) = std::thread::scope(|scope| {
+        let watcher = &watcher;
+        scope.spawn(move || {
+            // Whoever waited is gone: nobody wants the answer.
+            let _ = done.send(work(watcher));
+        });
+        runtime.block_on(watch(end, watcher, &mut progress))
+    });
+    match result {
+        Some(result) => result.map_err(|e| refused(e, reference)).map(|done| (done, interrupted)),
+        None => Err(Failure::failed("the simulation died").fix("please report this as a bug")),
+    }
+}
 
 /// Waits for the end and shows how far it is. Ctrl-C ends it early; what is done by then counts.
-async fn watch(
-    mut end: oneshot::Receiver<Ended>,
+async fn watch<T>(
+    mut end: oneshot::Receiver<T>,
     watcher: &Watcher,
     progress: &mut Progress,
-) -> (Option<Ended>, bool) {
+) -> (Option<T>, bool) {
     let clock = Clock::System;
     let began = clock.monotonic();
     let mut tick = tokio::time::interval(TICK);

@@ -16,7 +16,7 @@ The same seed gives the same digest on any machine. Exit code 1 if an invariant 
 of the scenario does not hold; the report says how to play it again. Ctrl-C ends early and reports what is done.
 
 Examples:
-  argosy sim run llama3
+  argosy sim run llama3-54d
   argosy sim run llama3-54d --html report.html --config /etc/argosy/argosy.yaml
   argosy sim run my-fleet.yaml --policy new-policy.yaml --seed 7
   argosy sim run 1000-node-chaos --seeds 1..1000 --time-limit 2m
