@@ -335,7 +335,7 @@ fn actions(page: &mut Page<'_>, figures: &Figures) {
     } else {
         page.about("Actions", &actions.join(", "));
     }
-    if let Some((most, budget)) = figures.disrupted_max {
+    if let Some((most @ 1.., budget)) = figures.disrupted_max {
         let over = match figures.over_budget_seconds {
             0.0 => String::new(),
             time => format!("; OVER BUDGET for {}", seconds(time)),

@@ -336,7 +336,7 @@ fn simulations_say_what_is_wrong_before_anything_is_played() {
         &[
             ("sim", 64, "Usage: argosy sim"),
             ("sim run", 64, "<NAME|FILE>"),
-            ("sim rnu x", 64, "similar subcommand"),
+            ("sim runn x", 64, "similar subcommand"),
             ("sim run no-such-scenario", 3, "there is no scenario `no-such-scenario`"),
             ("sim run basic-flet", 3, "did you mean `basic-fleet`?"),
             ("sim run nothing.yaml", 64, "cannot read nothing.yaml"),
