@@ -5,6 +5,15 @@
 
 pub mod dice;
 
+pub mod explain;
+
 pub mod outcome;
+
+pub mod report;
+pub mod run;
+
+mod oracle;
+mod world;
+
 pub mod scenario;
 pub mod workload;

@@ -20,6 +20,7 @@ use crate::watch::gpu::{Expected, GpuWatch, Memory};
 use crate::watch::log::LogWatch;
 use argosy_api::rpc::attach::Said;
 use argosy_api::rpc::node::{Hello, NodeMetrics, RegisterNodeRequest};
+use argosy_core::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -264,6 +265,11 @@ impl Machine {
         self.who.node_id.clone()
     }
 
+    /// Whether work runs on it.
+    pub fn works(&self) -> bool {
+        self.works
+    }
+
     /// Whether it was promised to be woken at this time.
     pub fn is_due(&mut self, at: Timestamp) -> bool {
         self.wake.take_if(|wake| *wake == at).is_some()
@@ -442,6 +448,10 @@ impl Machine {
                 done(Outcome::new("takes work again"))
             }
             Ok(Action::Terminate { exit }) => done(Outcome { exit, ..Outcome::new("stopping") }),
+            Ok(Action::Drain { .. }) if plant::has(Bug::DrainDoneTooSoon) => {
+                let drained = Some(Drained::Drained);
+                done(Outcome { drained, ..Outcome::new("nothing runs on a GPU") })
+            }
             Ok(Action::Drain { force }) => {
                 let share = f64::from(share(&self.who.node_id, &order.id));
                 let leaves_s = self.load.leaves_within.as_secs_f64() * share;

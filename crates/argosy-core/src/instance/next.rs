@@ -3,6 +3,7 @@
 use super::step::{after, asked_to_look, gone_at, is_final, pace, settled_at};
 use super::{ABSENT_FOR, Instance, Provisioning, State, Terminating};
 use crate::machine::Abilities;
+use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 
 /// How patient we are with machines.
@@ -82,6 +83,7 @@ fn buy(instance: &Instance, buying: &Provisioning, abilities: &Abilities) -> (Ti
     let (at, what) = match (buying.called_at, buying.absent_since) {
         // Nothing was made for certain.
         (None, _) => (Timestamp::MIN, Next::Call),
+        (Some(_), None) if plant::has(Bug::DoublePurchase) => (Timestamp::MIN, Next::Call),
         // An answer was lost: look, never guess (G1, G2).
         (Some(_), None) => (Timestamp::MIN, Next::Look),
         // It is there, for its node came from it, and the provider does not show it yet: that is a matter of

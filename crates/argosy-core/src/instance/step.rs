@@ -12,6 +12,7 @@ use crate::gate;
 use crate::id::ResourceId;
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Purchase, Tags, Trouble};
 use crate::node::NodeId;
+use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -112,7 +113,11 @@ impl Instance {
     /// nothing to buy any more.
     pub fn called(&self, now: Timestamp) -> Self {
         let State::Provisioning(buying) = &self.state else { return self.clone() };
-        self.with(State::Provisioning(Provisioning {
+        let mut again = self.clone();
+        if plant::has(Bug::DoublePurchase) && 0 < buying.calls {
+            again.token = Uuid::from_u128(self.token.as_u128().wrapping_add(1));
+        }
+        again.with(State::Provisioning(Provisioning {
             calls: buying.calls.saturating_add(1),
             called_at: Some(now),
             absent_since: None,

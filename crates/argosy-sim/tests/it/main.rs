@@ -1,0 +1,5 @@
+//! Whole worlds: the product runs, and what must never be is not.
+
+mod chaos;
+mod kit;
+mod small;

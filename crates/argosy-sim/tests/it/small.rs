@@ -1,0 +1,68 @@
+//! The smallest worlds.
+
+use crate::kit::{fleet_of, hours, minutes, played, pool_of};
+use argosy_sim::scenario::{Action, Assertion, Effect, Place, Step};
+
+#[test]
+fn a_pool_that_is_declared_becomes_nodes_and_the_same_seed_is_the_same_run() {
+    let mut scenario = pool_of(5, minutes(30));
+    scenario.assertions = vec![
+        Assertion::PoolReady("workers".to_owned()),
+        Assertion::NodeCount { status: Some("active".to_owned()), from: 5, to: 5 },
+    ];
+    let first = played(&scenario, 1);
+    assert_eq!(first.violations, []);
+    assert!(first.assertions.iter().all(|checked| checked.holds), "{:?}", first.assertions);
+    assert_eq!((first.money.bought, first.nodes), (5, 5));
+    let again = played(&scenario, 1);
+    assert_eq!(first.digest, again.digest);
+    assert_eq!(first, again);
+    assert_ne!(first.digest, played(&scenario, 2).digest);
+}
+
+fn at(minute: i64, action: Action) -> Step {
+    Step { at: minutes(minute), action }
+}
+
+#[test]
+fn a_sick_node_is_known_and_cordoned_and_comes_back_when_it_is_well() {
+    let mut scenario = fleet_of(10, minutes(60));
+    let sick = Place::Node("n-3".to_owned());
+    let status = |word: &str| Assertion::NodeStatus("n-3".to_owned(), word.to_owned());
+    scenario.script = vec![
+        at(20, Action::Fault(sick.clone(), Effect::Inject("xid:79 gpu:1".to_owned()))),
+        at(22, Action::Assert(status("cordoned"))),
+        at(25, Action::Recover(sick, None)),
+        at(
+            30,
+            Action::Command {
+                target: "n-4".to_owned(),
+                kind: "cordon".to_owned(),
+                parameters: Default::default(),
+            },
+        ),
+        at(31, Action::Assert(Assertion::NodeStatus("n-4".to_owned(), "cordoned".to_owned()))),
+    ];
+    let outcome = played(&scenario, 3);
+    assert_eq!(outcome.violations, []);
+    assert!(outcome.assertions.iter().all(|checked| checked.holds), "{:?}", outcome.assertions);
+    let fault = &outcome.faults[0];
+    assert!(fault.detected_after.is_some_and(|after| after < 10.0), "{fault:?}");
+    assert!(fault.cordoned_after.is_some_and(|after| after < 60.0), "{fault:?}");
+    println!("{:?} {:?} {:?}", outcome.faults, outcome.actions, outcome.rules);
+}
+
+#[test]
+fn a_machine_that_falls_silent_is_replaced() {
+    let mut scenario = pool_of(20, hours(3));
+    scenario.script = vec![at(60, Action::Fault(Place::Part(0.06), Effect::Silent))];
+    scenario.assertions = vec![
+        Assertion::PoolReady("workers".to_owned()),
+        Assertion::NodeCount { status: Some("active".to_owned()), from: 20, to: 20 },
+    ];
+    let started = std::time::Instant::now();
+    let outcome = played(&scenario, 1);
+    println!("{:?} {:?} {:?}", started.elapsed(), outcome.faults, outcome.actions);
+    assert_eq!(outcome.violations, []);
+    assert!(outcome.assertions.iter().all(|checked| checked.holds), "{:?}", outcome.assertions);
+}
