@@ -14,3 +14,4 @@ mod oracle;
 mod world;
 
 pub mod scenario;
+pub mod workload;

@@ -2,6 +2,19 @@
 //!
 //! Read from our own files and from Navarch's; both become the same thing here.
 
+mod argosy;
+mod effect;
+mod fleet;
+mod navarch;
+mod read;
+mod tree;
+
+pub mod profile;
+pub mod shipped;
+
+pub use read::{ScenarioError, TEXT_LEN_MAX, Warning, read};
+
+use argosy_agent::gpu::fake::injection::{Injection, InjectionError};
 use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,6 +24,9 @@ pub const NODES_MAX: u32 = 2_000_000;
 
 /// The longest scenario: longer than any machine of the fleet will live.
 pub const DURATION_MAX: SignedDuration = SignedDuration::from_hours(24 * 3_660);
+
+/// The longest name, word or line of a scenario, in bytes.
+const TEXT_MAX: usize = 1024;
 
 /// A scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +61,49 @@ pub struct Scenario {
     pub workload: Option<Workload>,
     /// Play every heartbeat, also where nothing can come of it.
     pub every_beat: bool,
+    /// The seed it is played with if nobody names another.
+    pub seed: Option<u64>,
+    /// How far apart measurements are; by the length of the scenario if there is nothing.
+    pub sample_every: Option<SignedDuration>,
+    /// Files that a run leaves behind, beside what its caller asks for.
+    pub reports: Reports,
+}
+
+impl Default for Scenario {
+    /// An hour of nothing.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            summary: String::new(),
+            description: String::new(),
+            duration: SignedDuration::from_hours(1),
+            settle: SignedDuration::from_hours(1),
+            config: Value::Object(serde_json::Map::new()),
+            processes: 1,
+            clusters: Vec::new(),
+            fleet: Fleet::default(),
+            machines: Machines::default(),
+            trouble: Trouble::default(),
+            script: Vec::new(),
+            assertions: Vec::new(),
+            workload: None,
+            every_beat: false,
+            seed: None,
+            sample_every: None,
+            reports: Reports::default(),
+        }
+    }
+}
+
+/// Files that a run leaves behind: paths, from where the command is given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reports {
+    /// The outcome as JSON.
+    pub json: Option<String>,
+    /// The report as one page.
+    pub html: Option<String>,
+    /// The story, line by line.
+    pub log: Option<String>,
 }
 
 /// A cluster that is declared through the API.
@@ -221,6 +280,19 @@ pub enum Effect {
     Clock(i64),
     /// Nothing that we could see; the work on it is interrupted all the same.
     Unseen,
+}
+
+impl Effect {
+    /// The injection that a text of `Inject` is, with `gpu` where it names none and is about one.
+    ///
+    /// # Errors
+    /// The text is none. Scenarios that were read have no such text.
+    pub fn injection(text: &str, gpu: u32) -> Result<Injection, InjectionError> {
+        match text.parse() {
+            Err(InjectionError::Missing { name: "gpu", .. }) => format!("{text} gpu:{gpu}").parse(),
+            whole => whole,
+        }
+    }
 }
 
 /// Faults that bring others.
