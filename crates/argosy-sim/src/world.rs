@@ -50,7 +50,7 @@ const EPOCH: &str = "2026-01-01T00:00:00Z";
 
 /// How long nothing must have happened on the timer before time may be skipped: longer than any loop of the
 /// product rests between two looks.
-const STILL: Duration = Duration::from_secs(5);
+const STILL: Duration = Duration::from_millis(2_500);
 
 /// How long after a change of who leads time is played: a lease runs out, and another takes it.
 const TAKEOVER: Duration = Duration::from_secs(20);

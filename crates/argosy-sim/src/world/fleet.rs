@@ -169,6 +169,7 @@ impl World {
         unit.reported = None;
         self.tape.tell(now, || format!("{} is up", unit.spec.node_id));
         self.carry_out(index, acts);
+        self.resume_work(index);
     }
 
     /// A machine loses its power; what it keeps is kept.
