@@ -538,15 +538,15 @@ impl World {
         }
         let ended = self.errands.take();
         self.errands_ended(ended);
-        let refused = self.processes.iter().find(|process| {
-            process.up.as_ref().is_some_and(|up| 0 < up.control.stats.invariants_kept.get())
+        let refused = self.processes.iter().find_map(|process| {
+            let broken = process.up.as_ref()?.control.stats.last_refusal()?;
+            Some((process.number + 1, broken))
         });
-        if let Some(number) = refused.map(|process| process.number + 1)
+        if let Some((number, broken)) = refused
             && self.violation.is_none()
         {
-            let message = format!(
-                "process {number} was about to commit what must never be, and refused its own decision"
-            );
+            let message =
+                format!("process {number} was about to commit what must never be: {broken}");
             self.violate("refused", message);
         }
     }
