@@ -139,6 +139,21 @@ pub fn run(
     Ok(ran.outcome)
 }
 
+/// Runs one seed as `run` does, and tells what happened: when, since the beginning, and what.
+///
+/// # Errors
+/// See `RunError`.
+pub fn run_telling(
+    scenario: &Scenario,
+    product: &Product,
+    seed: u64,
+    watcher: &Watcher,
+) -> Result<(Outcome, Vec<(Duration, String)>), RunError> {
+    let ran = ran(scenario, product, seed, watcher, Cut::default(), true)?;
+    watcher.done(&ran.outcome);
+    Ok((ran.outcome, ran.story.into_iter().map(|line| (line.at, line.text)).collect()))
+}
+
 /// Runs one seed, perhaps without some of its faults.
 pub(crate) fn ran(
     scenario: &Scenario,

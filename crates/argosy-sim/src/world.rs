@@ -50,7 +50,7 @@ const EPOCH: &str = "2026-01-01T00:00:00Z";
 
 /// How long nothing must have happened on the timer before time may be skipped: longer than any loop of the
 /// product rests between two looks.
-const STILL: Duration = Duration::from_secs(5);
+const STILL: Duration = Duration::from_millis(2_500);
 
 /// How long after a change of who leads time is played: a lease runs out, and another takes it.
 const TAKEOVER: Duration = Duration::from_secs(20);
@@ -538,15 +538,15 @@ impl World {
         }
         let ended = self.errands.take();
         self.errands_ended(ended);
-        let refused = self.processes.iter().find(|process| {
-            process.up.as_ref().is_some_and(|up| 0 < up.control.stats.invariants_kept.get())
+        let refused = self.processes.iter().find_map(|process| {
+            let broken = process.up.as_ref()?.control.stats.last_refusal()?;
+            Some((process.number + 1, broken))
         });
-        if let Some(number) = refused.map(|process| process.number + 1)
+        if let Some((number, broken)) = refused
             && self.violation.is_none()
         {
-            let message = format!(
-                "process {number} was about to commit what must never be, and refused its own decision"
-            );
+            let message =
+                format!("process {number} was about to commit what must never be: {broken}");
             self.violate("refused", message);
         }
     }

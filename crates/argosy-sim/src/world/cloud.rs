@@ -28,7 +28,7 @@ const GPU_PRICE: f64 = 2.5;
 const CPU_PRICE: f64 = 0.04;
 
 /// How many zones a region has.
-const ZONES: [&str; 3] = ["a", "b", "c"];
+const ZONES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// How long a machine of the provider's choosing is shown to be taken back before it is.
 const NOTICE: SignedDuration = SignedDuration::from_mins(2);
@@ -177,11 +177,6 @@ impl Cloud {
         let now = self.clock.now();
         lock(&self.yard).end(id, now);
         self.tape.ring();
-    }
-
-    /// A machine by the provider's name for it.
-    pub(crate) fn made(&self, id: &str) -> Option<Made> {
-        lock(&self.yard).made.get(id).cloned()
     }
 
     /// Every call goes through here: it takes its time, and may fail.

@@ -358,7 +358,8 @@ impl World {
             Effect::Inject(text) => {
                 let gpu = self.dice.fault.below(u64::from(gpus.max(1)));
                 let sticks = self.dice.fault.happens(0.5);
-                let Some(injection) = injection(text, gpu) else { return };
+                let gpu = u32::try_from(gpu).unwrap_or(0);
+                let Ok(injection) = Effect::injection(text, gpu) else { return };
                 let hard = is_hard(&injection);
                 fatal = hard && sticks;
                 self.inject(index, &injection, !fatal);
@@ -408,7 +409,7 @@ impl World {
             unit.faults.push(number);
         }
         if interrupts {
-            self.gauge.interrupted(index, cause, at);
+            self.interrupt_work(index, cause, effect);
         }
         let Some(recovery) = self.trouble.recovery.clone() else { return };
         if fatal {
@@ -471,14 +472,6 @@ pub(crate) fn unit_matches(spec: &Spec, place: &Place) -> bool {
         Place::Node(node) => spec.node_id == *node,
         Place::Part(_) | Place::Everything => true,
     }
-}
-
-/// An injection, on the GPU that was drawn unless it names one.
-fn injection(text: &str, gpu: u64) -> Option<Injection> {
-    let drawn = format!("{text} gpu:{gpu}");
-    let named = text.contains("gpu:");
-    let first = if named { text } else { drawn.as_str() };
-    first.parse().or_else(|_| text.parse()).ok()
 }
 
 /// Whether a boot may not be enough to mend it.

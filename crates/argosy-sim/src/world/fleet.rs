@@ -12,6 +12,7 @@ use argosy_api::rpc::attach::{Said, Told};
 use argosy_control::pulse::{Moment, Pulse};
 use argosy_core::access::Caller;
 use jiff::{SignedDuration, Timestamp};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -53,7 +54,12 @@ pub(crate) struct Unit {
     pub(crate) heard_at: Instant,
     /// Faults that were not repaired yet.
     pub(crate) faults: Vec<usize>,
+    /// The last commands that its agent was told, and in which start of it; at most `TOLD_MAX`.
+    pub(crate) told: VecDeque<(String, u32)>,
 }
+
+/// How many commands of a machine are remembered: one runs at a time, and few wait.
+const TOLD_MAX: usize = 8;
 
 /// What a machine is doing.
 pub(crate) enum Power {
@@ -86,7 +92,19 @@ impl Unit {
             bought,
             heard_at: timer(),
             faults: Vec::new(),
+            told: VecDeque::new(),
         }
+    }
+
+    /// Its agent was told of a command; of one that is told again, when it was first.
+    pub(crate) fn told_of(&mut self, command: &str) {
+        if self.told.iter().any(|(known, _)| known == command) {
+            return;
+        }
+        if TOLD_MAX <= self.told.len() {
+            self.told.pop_front();
+        }
+        self.told.push_back((command.to_owned(), self.start));
     }
 
     /// Its agent runs.
@@ -169,6 +187,7 @@ impl World {
         unit.reported = None;
         self.tape.tell(now, || format!("{} is up", unit.spec.node_id));
         self.carry_out(index, acts);
+        self.resume_work(index);
     }
 
     /// A machine loses its power; what it keeps is kept.

@@ -3,14 +3,16 @@
 use super::script::secs;
 use super::{Happening, World, plain};
 use crate::oracle::Turn;
-use crate::outcome::{Checked, Fault, Money, Outcome, RuleHits, Series, Work};
-use crate::scenario::Scenario;
+use crate::outcome::{Checked, Fault, Money, Outcome, RuleHits, Series};
+use crate::scenario::{Effect, Scenario};
+use crate::workload::Workload;
 use argosy_core::health::HealthState;
 use argosy_core::instance::State;
 use argosy_core::ledger::{self, What};
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::remedy::allowed;
 use argosy_store::engine::{Append, Commit, Revision};
+use jiff::SignedDuration;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,12 +33,13 @@ pub(crate) struct Gauge {
     /// Nodes that are wanted, by cluster and pool, and the GPUs of each.
     wanted: BTreeMap<(String, String), (u64, u32)>,
     fleet_gpus: u32,
-    work: Option<Work>,
+    work: Option<Workload>,
 }
 
 impl Gauge {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let step = (plain(scenario.duration) / STEPS).max(Duration::from_secs(1));
+        let even = plain(scenario.duration) / STEPS;
+        let step = scenario.sample_every.map_or(even, plain).max(Duration::from_secs(1));
         Self {
             faults: Vec::new(),
             assertions: Vec::new(),
@@ -48,7 +51,7 @@ impl Gauge {
             money_wasted: 0.0,
             wanted: BTreeMap::new(),
             fleet_gpus: scenario.fleet.nodes.iter().map(|node| node.gpus).sum(),
-            work: None,
+            work: scenario.workload.as_ref().map(Workload::new),
         }
     }
 
@@ -78,9 +81,6 @@ impl Gauge {
         *self.actions.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// Work on a machine was interrupted.
-    pub(crate) fn interrupted(&mut self, _unit: usize, _cause: &str, _at: f64) {}
-
     /// The part of the GPUs that were asked for that were in service, over all the time.
     pub(crate) fn availability(&self) -> f64 {
         let wanted: f64 = self.series.wanted.iter().map(|it| f64::from(*it)).sum();
@@ -100,8 +100,7 @@ impl Gauge {
 
     /// The part of the work's time that was not lost.
     pub(crate) fn goodput(&self) -> Option<f64> {
-        let work = self.work.as_ref()?;
-        (0.0 < work.possible).then(|| work.useful / work.possible)
+        self.work.as_ref().map(Workload::goodput)
     }
 
     /// A line was written about a node.
@@ -182,6 +181,7 @@ impl World {
                     });
                 }
                 self.follow_faults(&after, at);
+                self.follow_work(before.as_deref(), &after);
             }
             Turn::Command { before: None, after } => {
                 let what = after.kind.as_str().to_ascii_lowercase();
@@ -230,6 +230,63 @@ impl World {
                     self.gauge.acted("return");
                 }
             }
+        }
+    }
+
+    fn since(&self) -> SignedDuration {
+        self.clock.now().duration_since(self.epoch)
+    }
+
+    /// What a change of a node is to the work on it.
+    fn follow_work(&mut self, before: Option<&Node>, node: &Node) {
+        let at = self.since();
+        let unit = self.by_name.get(node.id.as_str()).and_then(|index| self.units.get(*index));
+        let powered = unit.is_some_and(super::Unit::has_power);
+        let cause = unit.and_then(|unit| unit.faults.last()).copied();
+        let cause = cause.and_then(|number| self.gauge.faults.get(number));
+        let cause = cause.map_or_else(|| "drain".to_owned(), |fault| fault.cause.clone());
+        let Some(work) = &mut self.gauge.work else { return };
+        let (name, was) = (node.id.as_str(), before.map(|before| &before.duty));
+        let lost = node.liveness == Liveness::Unreachable;
+        match &node.duty {
+            Duty::Active if lost => work.node_down(at, name, &cause),
+            Duty::Active if in_service(node) && powered => {
+                work.node_up(at, name, u32::try_from(node.gpus.len()).unwrap_or(u32::MAX));
+            }
+            Duty::Active => {}
+            Duty::Cordoned(_) if !matches!(was, Some(Duty::Cordoned(_))) => {
+                work.node_closed(at, name);
+            }
+            Duty::Draining { .. } if !matches!(was, Some(Duty::Draining { .. })) => {
+                work.node_drained(at, name, &cause);
+            }
+            Duty::Terminated(_) if !matches!(was, Some(Duty::Terminated(_))) => {
+                work.node_down(at, name, &cause);
+            }
+            Duty::Cordoned(_) | Duty::Draining { .. } | Duty::Terminated(_) => {}
+        }
+    }
+
+    /// A fault interrupts what runs on a machine.
+    pub(crate) fn interrupt_work(&mut self, index: usize, cause: &str, effect: &Effect) {
+        let at = self.since();
+        let (Some(work), Some(unit)) = (&mut self.gauge.work, self.units.get(index)) else {
+            return;
+        };
+        match effect {
+            Effect::Silent | Effect::Reboot => work.node_down(at, unit.name(), cause),
+            _ => work.interrupted(at, unit.name(), cause),
+        }
+    }
+
+    /// A machine is up again whose node nobody has missed.
+    pub(crate) fn resume_work(&mut self, index: usize) {
+        let at = self.since();
+        let (Some(work), Some(unit)) = (&mut self.gauge.work, self.units.get(index)) else {
+            return;
+        };
+        if self.oracle.nodes.get(unit.name()).is_some_and(|node| in_service(node)) {
+            work.node_up(at, unit.name(), unit.spec.gpus);
         }
     }
 
@@ -327,6 +384,12 @@ impl World {
         series.budget.push(u32::try_from(budget).unwrap_or(u32::MAX));
         #[expect(clippy::cast_possible_truncation, reason = "dollars for a plot")]
         series.cost_per_hour.push(cost as f32);
+        let at = self.since();
+        let gauge = &mut self.gauge;
+        if let Some(work) = &mut gauge.work {
+            #[expect(clippy::cast_possible_truncation, reason = "a share for a plot")]
+            gauge.series.goodput.push(work.sample(at) as f32);
+        }
         let strangers = self.strangers();
         if let Some(message) = strangers {
             self.violate("I2", message);
@@ -399,6 +462,10 @@ impl World {
             money.bought += bought;
             money.returned += returned;
         }
+        let at = self.since();
+        if let Some(work) = &mut self.gauge.work {
+            work.at(at);
+        }
         let (simulated_seconds, events) = (self.seconds(), self.tape.events());
         let gpus = self.gauge.series.present.iter().copied().max().unwrap_or(0);
         let gauge = &mut self.gauge;
@@ -416,7 +483,7 @@ impl World {
             faults: std::mem::take(&mut gauge.faults),
             actions: std::mem::take(&mut gauge.actions),
             rules: std::mem::take(&mut gauge.rules),
-            work: gauge.work.take(),
+            work: gauge.work.take().map(|work| work.work()),
             money,
             bytes_per_node: None,
         }

@@ -165,7 +165,10 @@ impl World {
         let drained = DrainOutcome::DRAIN_OUTCOME_DRAINED;
         let Some(unit) = self.units.get(index) else { return };
         let Power::On(machine) = &unit.power else { return };
-        if ack.outcome == drained && machine.works() {
+        // What an agent says of a drain that ended before its machine booted again was true then.
+        let this_start =
+            unit.told.iter().any(|(id, start)| *id == ack.command_id && *start == unit.start);
+        if this_start && ack.outcome == drained && machine.works() {
             let name = &unit.spec.node_id;
             let message = format!("{name} says that it is drained, and work runs on it");
             self.violate("I5", message);
@@ -227,6 +230,11 @@ impl World {
         }
         let name = unit.spec.node_id.as_bytes();
         self.tape.note([b"down".as_slice(), name, told_word(&told).as_bytes()]);
+        if let Told::Command(command) = &*told
+            && let Some(unit) = self.units.get_mut(index)
+        {
+            unit.told_of(&command.id);
+        }
         if !matches!(*told, Told::ReportAck(_)) {
             self.tape.stir();
             self.unpark(index);

@@ -293,7 +293,9 @@ impl World {
                 Checked { expected, found: count.to_string(), holds }
             }
             Assertion::PoolReady(pool) => {
-                let found = self.pools().find(|(name, _)| name.ends_with(pool.as_str()));
+                let found = self.pools().find(|(name, _)| {
+                    name == pool || name.split_once('/').is_some_and(|(_, name)| name == pool)
+                });
                 let found = found.map_or("unknown", |(_, phase)| phase.as_str()).to_owned();
                 let holds = found == Phase::Ready.as_str();
                 Checked { expected: format!("the pool {pool} is Ready"), found, holds }
@@ -324,7 +326,11 @@ impl World {
     pub(crate) fn pools(&self) -> impl Iterator<Item = (String, Phase)> {
         let resources = self.oracle.resources.values();
         let pools = resources.filter(|resource| resource.kind == Kind::NodePool);
-        pools.map(|pool| (pool.name.to_string(), phase(pool)))
+        pools.map(|pool| {
+            let owner = pool.owner.and_then(|owner| self.oracle.resources.get(&owner.to_string()));
+            let owner = owner.map_or("", |owner| owner.name.as_str());
+            (format!("{owner}/{}", pool.name), phase(pool))
+        })
     }
 
     /// The machines at a place.

@@ -4,10 +4,10 @@ use argosy_sim::outcome::Outcome;
 use argosy_sim::run::{Product, Watcher, run};
 use argosy_sim::scenario::{
     Cascade, Cause, Cloud as CloudTrouble, Cluster, Control as ControlTrouble, Effect, Fleet, Link,
-    Machines, NodeSpec, Rate, Scenario, Scope, Store as StoreTrouble, Trouble,
+    NodeSpec, Rate, Scenario, Scope, Store as StoreTrouble, Trouble,
 };
 use jiff::SignedDuration;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 pub(crate) fn minutes(count: i64) -> SignedDuration {
@@ -22,20 +22,9 @@ pub(crate) fn hours(count: i64) -> SignedDuration {
 pub(crate) fn empty(duration: SignedDuration) -> Scenario {
     Scenario {
         name: "test".to_owned(),
-        summary: String::new(),
-        description: String::new(),
         duration,
         settle: SignedDuration::ZERO,
-        config: Value::Null,
-        processes: 1,
-        clusters: Vec::new(),
-        fleet: Fleet::default(),
-        machines: Machines::default(),
-        trouble: Trouble::default(),
-        script: Vec::new(),
-        assertions: Vec::new(),
-        workload: None,
-        every_beat: false,
+        ..Scenario::default()
     }
 }
 
@@ -145,4 +134,10 @@ pub(crate) fn chaos(count: u32, duration: SignedDuration) -> Scenario {
         name: "chaos".to_owned(),
         ..pool_of(count, duration)
     }
+}
+
+/// A scenario that is shipped.
+pub(crate) fn shipped(name: &str) -> Scenario {
+    let found = argosy_sim::scenario::shipped::find(name).expect("it is shipped");
+    argosy_sim::scenario::read(found.text, name).expect("it can be read").0
 }

@@ -2,4 +2,5 @@
 
 mod chaos;
 mod kit;
+mod planted;
 mod small;

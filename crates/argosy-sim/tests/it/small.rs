@@ -1,7 +1,8 @@
 //! The smallest worlds.
 
-use crate::kit::{fleet_of, hours, minutes, played, pool_of};
-use argosy_sim::scenario::{Action, Assertion, Effect, Place, Step};
+use crate::kit::{fleet_of, hours, minutes, played, pool_of, shipped};
+use argosy_sim::outcome::Outcome;
+use argosy_sim::scenario::{Action, Assertion, Effect, Place, Scenario, Step};
 
 #[test]
 fn a_pool_that_is_declared_becomes_nodes_and_the_same_seed_is_the_same_run() {
@@ -65,4 +66,44 @@ fn a_machine_that_falls_silent_is_replaced() {
     println!("{:?} {:?} {:?}", started.elapsed(), outcome.faults, outcome.actions);
     assert_eq!(outcome.violations, []);
     assert!(outcome.assertions.iter().all(|checked| checked.holds), "{:?}", outcome.assertions);
+}
+
+#[test]
+fn shipped_scenarios_hold_and_are_the_same_each_time() {
+    for name in ["basic-fleet", "cordon-drain", "gpu-failure", "xid-classification"] {
+        let scenario = shipped(name);
+        let first = played(&scenario, 1);
+        assert_eq!(first.violations, [], "{name}");
+        let failed: Vec<_> = first.assertions.iter().filter(|checked| !checked.holds).collect();
+        assert!(failed.is_empty(), "{name}: {failed:#?}");
+        assert_eq!(first, played(&scenario, 1), "{name}");
+    }
+}
+
+#[test]
+fn skipping_time_changes_nothing_that_is_done() {
+    let mut scenario = pool_of(6, hours(4));
+    let sick = Effect::Inject("xid:79 gpu:1".to_owned());
+    scenario.script = vec![
+        at(60, Action::Fault(Place::Part(0.3), sick)),
+        at(150, Action::Fault(Place::Part(0.3), Effect::Silent)),
+    ];
+    let skipped = played(&scenario, 5);
+    let whole = played(&Scenario { every_beat: true, ..scenario }, 5);
+    let faults = |outcome: &Outcome| -> Vec<_> {
+        let faults = outcome.faults.iter();
+        // New machines have other names: those are made from the time.
+        faults.map(|it| (it.at.round(), it.kind.clone())).collect()
+    };
+    assert_eq!(faults(&skipped), faults(&whole));
+    assert_eq!(skipped.actions, whole.actions);
+    assert_eq!(skipped.money.bought, whole.money.bought);
+    for (one, other) in skipped.faults.iter().zip(&whole.faults) {
+        let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 30.0,
+            (a, b) => a == b,
+        };
+        assert!(near(one.detected_after, other.detected_after), "{one:?} {other:?}");
+        assert!(near(one.repaired_after, other.repaired_after), "{one:?} {other:?}");
+    }
 }
