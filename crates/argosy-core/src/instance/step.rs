@@ -128,9 +128,14 @@ impl Instance {
     /// and out of order.
     pub fn answered(&self, answer: Result<&Machine, &Trouble>, now: Timestamp) -> Self {
         match (&self.state, answer) {
+            (State::Provisioning(buying), Ok(machine)) if self.is_of_another(machine) => {
+                self.refused(buying, &wrong(machine), now)
+            }
             (State::Provisioning(buying), Ok(machine)) => self.found(buying, machine, now),
             (State::Provisioning(buying), Err(trouble)) => self.refused(buying, trouble, now),
-            (State::Terminating(leaving), Ok(machine)) if leaving.machine.is_none() => {
+            (State::Terminating(leaving), Ok(machine))
+                if leaving.machine.is_none() && !self.is_of_another(machine) =>
+            {
                 self.found_leaving(leaving, machine, now)
             }
             (
@@ -142,6 +147,12 @@ impl Instance {
                 _,
             ) => self.clone(),
         }
+    }
+
+    /// Whether a machine carries the token of another purchase. A provider that shows one to whoever asks for
+    /// this one is wrong: two records would have one machine, and the end of one would be the end of both.
+    pub fn is_of_another(&self, machine: &Machine) -> bool {
+        machine.tags.token.is_some_and(|token| token != self.token)
     }
 
     /// What a look for it or a whole listing tells; `None`: nothing new. `shown` is the machine with its
@@ -160,6 +171,9 @@ impl Instance {
             {
                 None
             }
+            (State::Provisioning(_), Some(machine)) if self.is_of_another(machine) => {
+                (!look.whole).then(|| self.unseen(&wrong(machine), now))
+            }
             (State::Provisioning(buying), Some(machine)) => Some(self.found(buying, machine, now)),
             (State::Provisioning(buying), None) => self.unfound(buying, look, abilities, now),
             (State::AwaitingNode { machine, .. } | State::Running { machine, .. }, Some(shown)) => {
@@ -168,12 +182,11 @@ impl Instance {
             (State::AwaitingNode { since, .. } | State::Running { since, .. }, None) => {
                 self.unshown(*since, look, abilities, now)
             }
-            (State::Terminating(leaving), Some(machine)) => {
+            (State::Terminating(leaving), Some(machine)) if !self.is_of_another(machine) => {
                 self.shown_leaving(leaving, machine, look, now)
             }
-            (State::Terminating(leaving), None) => {
-                self.unshown_leaving(leaving, look, abilities, now)
-            }
+            // What carries another's token is not what is to go: a host may serve the next one already.
+            (State::Terminating(leaving), _) => self.unshown_leaving(leaving, look, abilities, now),
             (State::Terminated { .. } | State::Failed { .. }, _) => None,
         }
     }
@@ -396,6 +409,8 @@ impl Instance {
         let next = match buying.absent_since {
             None => Provisioning { absent_since: Some(look.began_at), ..buying.clone() },
             // Its node has registered from it: the provider is wrong, and buying it again would pay twice.
+            // Listings that miss it do not put off the search for it.
+            Some(_) if buying.node.is_some() && look.whole => return None,
             Some(_) if buying.node.is_some() => {
                 Provisioning { absent_since: Some(look.began_at), ..buying.clone() }
             }
@@ -571,6 +586,11 @@ impl Reason {
     }
 }
 
+/// A provider showed the machine of another purchase.
+fn wrong(machine: &Machine) -> Trouble {
+    Trouble::Unsure(format!("{} was shown, which carries another's token", machine.id))
+}
+
 /// A return that begins now.
 fn leave(
     reason: Reason,
@@ -642,6 +662,6 @@ fn patience(trouble: &Trouble, ours: SignedDuration) -> SignedDuration {
 }
 
 /// How long until the next look at something that goes on since then: half of its age.
-fn pace(since: Timestamp, now: Timestamp) -> SignedDuration {
+pub(super) fn pace(since: Timestamp, now: Timestamp) -> SignedDuration {
     (now.duration_since(since) / 2).clamp(LOOK_EVERY.0, LOOK_EVERY.1)
 }
