@@ -69,6 +69,9 @@ const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
 /// How often what a provider offers, and for how much, is asked for.
 const OFFERS_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
+/// How soon it is asked for again after that failed: what a pool costs is not known until then.
+const OFFERS_RETRY: SignedDuration = SignedDuration::from_secs(30);
+
 /// The first wait after a listing that failed; doubles, up to `MachineSettings::sweep_every`.
 const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
@@ -846,8 +849,10 @@ impl Desk {
         now: Timestamp,
     ) {
         let Some(shelf) = self.shelves.get_mut(&name) else { return };
+        let failed = offers.iter().any(|(_, offers)| offers.is_err());
         shelf.offered(offers);
-        self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(OFFERS_EVERY).ok());
+        let wait = if failed { OFFERS_RETRY } else { OFFERS_EVERY };
+        self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(wait).ok());
         self.look_at_provider(&name);
     }
 }
