@@ -43,24 +43,19 @@ impl History {
         same(&of_pools, &told, "node pools");
         replays(&told, &pools);
         events.extend(told);
-        let mut revisions: BTreeSet<u64> = events.keys().map(|(revision, _)| *revision).collect();
         for (kind, watch) in [
             ("Instance", client.watch_instances(None, &[], Some(0))),
             ("Command", client.watch_commands(None, &[], Some(0))),
         ] {
             let told = follow(watch, "/id", head, &audited(kind)).await;
             same(&audited(kind), &told, kind);
-            revisions.extend(told.keys().map(|(revision, _)| *revision));
         }
-        // Books, and whatever else has no feed of its own, are audited.
-        revisions.extend(audit.iter().map(|record| number(record, "revision")));
-        // What nodes report of themselves is not: their feed has to have the rest.
-        let rest = (1..=head).filter(|revision| !revisions.contains(revision));
-        let rest: BTreeSet<u64> = rest.collect();
+        // What nodes report of themselves is told and not audited. The revisions that are left are those of
+        // what has no feed: books, which are audited, and whom each process heard, which is not.
         let watch = client.watch_nodes(None, &[], Some(0));
-        let told = follow_nodes(watch, head, &audited("Node"), rest).await;
+        let told = follow(watch, "/id", head, &audited("Node")).await;
         let lacking: Vec<_> =
-            audited("Node").into_iter().filter(|place| !told.contains(place)).collect();
+            audited("Node").into_iter().filter(|place| !told.contains_key(place)).collect();
         assert!(lacking.is_empty(), "changes of nodes that were audited and not told: {lacking:?}");
 
         let history = History { events, audit };
@@ -137,9 +132,10 @@ fn commit_is_whole(revision: u64, now: &BTreeMap<&str, &Value>) {
     }
 }
 
-/// The changes that the audit log has of one kind of thing.
+/// The changes that the audit log has of one kind of thing. That somebody was refused is no change.
 fn places(audit: &[Value], kind: &str) -> Vec<Place> {
-    let of = audit.iter().filter(|record| record["kind"] == kind);
+    let refused = |record: &Value| text(record, "/action").ends_with("-refused");
+    let of = audit.iter().filter(|record| record["kind"] == kind && !refused(record));
     let place = |record: &Value| (number(record, "revision"), text(record, "/id").to_owned());
     let mut places: Vec<Place> = of.map(place).collect();
     places.sort();
@@ -167,47 +163,14 @@ fn replays(feed: &Feed, list: &Value) {
     assert_eq!(replayed, listed, "the feed and the list differ at {until}");
 }
 
-/// A feed from its beginning to the head. All of `audited` must come; whether there is more is known only where
-/// a later change shows it, or the watch says how far it is.
-async fn follow(watch: Watch, key: &str, head: u64, audited: &[Place]) -> Feed {
+/// A feed from its beginning, until all of `audited` is there or nothing comes any more: what is missing then is
+/// told by whoever compares. Nothing after the head.
+async fn follow(mut watch: Watch, key: &str, head: u64, audited: &[Place]) -> Feed {
     let last = audited.last().map_or(0, |(revision, _)| *revision);
-    let complete = |feed: &Feed| audited.iter().all(|place| feed.contains_key(place));
-    told(watch, key, (last, head), complete).await
-}
-
-/// Which changes of nodes were told, until those are there that were audited, and one at each of the `rest` of
-/// the revisions.
-async fn follow_nodes(
-    watch: Watch,
-    head: u64,
-    audited: &[Place],
-    mut rest: BTreeSet<u64>,
-) -> BTreeSet<Place> {
-    let complete = |feed: &Feed| {
-        let revisions: BTreeSet<u64> = feed.keys().map(|(revision, _)| *revision).collect();
-        rest.is_subset(&revisions) && audited.iter().all(|place| feed.contains_key(place))
-    };
-    let last = audited.last().map_or(0, |(revision, _)| *revision);
-    let last = last.max(rest.last().copied().unwrap_or(0));
-    let feed = told(watch, "/id", (last, head), complete).await;
-    for (revision, _) in feed.keys() {
-        rest.remove(revision);
-    }
-    assert!(rest.is_empty(), "neither a feed nor the audit log has the revisions {rest:?}");
-    feed.into_keys().collect()
-}
-
-/// What a watch tells up to the head, until it is complete, which it is not before `last`, or nothing comes any
-/// more.
-async fn told(
-    mut watch: Watch,
-    key: &str,
-    (last, head): (u64, u64),
-    complete: impl Fn(&Feed) -> bool,
-) -> Feed {
     let mut feed = Feed::new();
     let mut seen = 0;
     let following = async {
+        let complete = |feed: &Feed| audited.iter().all(|place| feed.contains_key(place));
         while seen <= head && (seen < last || !complete(&feed)) {
             let event = watch.next().await.expect("nothing is forgotten yet");
             assert!(seen <= event.revision, "the feed went back from {seen}");
@@ -218,7 +181,6 @@ async fn told(
             }
         }
     };
-    // What is missing is told by whoever compares.
     let _ = tokio::time::timeout(PATIENCE, following).await;
     feed
 }
