@@ -654,7 +654,14 @@ fn pages() -> Vec<Route> {
     };
     const HTML: &[(&str, Option<&str>)] = &[("text/html", None)];
     vec![
-        page("/", Operation::Landing, "landing", "Where to go.", ok("A page.", HTML, &[])),
+        page("/", Operation::Landing, "landing", "Where to go.", ok("A page.", HTML, &[])).answers(
+            Answer {
+                status: 303,
+                description: "A browser is led to the dashboard.",
+                content: &[],
+                headers: &["Location"],
+            },
+        ),
         page("/docs", Operation::Docs, "docs", "The reference.", ok("A page.", HTML, &[])),
         page(
             "/api/hyperfleet",

@@ -32,3 +32,6 @@ mod crash;
 
 #[cfg(test)]
 mod machines;
+
+#[cfg(test)]
+mod dashboard;

@@ -88,6 +88,7 @@ pub(crate) async fn serve(
             .map(|cloud| (CLOUD_PREFIX.to_owned(), console::router(cloud)))
             .into_iter()
             .collect(),
+        dashboard: crate::dashboard::ASSETS,
         shutdown: stopping.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build_time: option_env!("ARGOSY_BUILD_TIME").unwrap_or_default().to_owned(),
