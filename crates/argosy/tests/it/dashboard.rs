@@ -27,15 +27,15 @@ async fn people_come_to_the_dashboard_and_programs_are_not_affected() {
     assert_eq!(page(&server, "/", &[]).await.status, 200);
 
     for path in ["/ui", "/ui/", "/ui/nodes/gpu-17.rack.example", "/ui/clusters/a/nodepools/b/"] {
-        let page = page(&server, path, BROWSER).await;
-        assert_eq!(page.status, 200, "{path}");
-        assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
-        assert_eq!(page.header("cache-control"), "no-cache", "{path}");
-        assert_eq!(page.header("x-content-type-options"), "nosniff", "{path}");
-        assert_eq!(page.header("referrer-policy"), "no-referrer", "{path}");
-        let policy = page.header("content-security-policy");
+        let reply = page(&server, path, BROWSER).await;
+        assert_eq!(reply.status, 200, "{path}");
+        assert_eq!(reply.header("content-type"), "text/html; charset=utf-8", "{path}");
+        assert_eq!(reply.header("cache-control"), "no-cache", "{path}");
+        assert_eq!(reply.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(reply.header("referrer-policy"), "no-referrer", "{path}");
+        let policy = reply.header("content-security-policy");
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
-        let seen = page.header("etag").to_owned();
+        let seen = reply.header("etag").to_owned();
         let again = page(&server, path, &[("if-none-match", seen.as_str())]).await;
         assert_eq!((again.status, again.text.as_str()), (304, ""), "{path}");
     }
