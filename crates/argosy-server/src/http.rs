@@ -29,6 +29,8 @@ mod instance;
 
 mod audit;
 
+mod fleet;
+
 mod page;
 
 mod docs;
@@ -426,6 +428,9 @@ async fn handle(ask: Ask) -> Answer {
         Operation::PoolHistory => instance::history(&ask).await,
         Operation::SimulatePool => instance::simulate(&ask).await,
         Operation::ResumePool => instance::resume(&ask).await,
+        Operation::Me => fleet::me(&ask),
+        Operation::FleetGpus => fleet::gpus(&ask).await,
+        Operation::ListEvents => fleet::events(&ask).await,
     }
 }
 

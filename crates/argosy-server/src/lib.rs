@@ -44,6 +44,8 @@ pub struct Server {
     pub mounts: Vec<(String, Router)>,
     /// The dashboard's files; none where there is no dashboard.
     pub dashboard: &'static [dashboard::Asset],
+    /// Whether all of this is a demonstration, which its pages say.
+    pub demo: bool,
     /// Becomes true when the process is to end: watches say goodbye.
     pub shutdown: watch::Receiver<bool>,
     /// The version that is shown.

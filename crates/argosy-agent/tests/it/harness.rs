@@ -129,6 +129,7 @@ impl World {
             authenticator,
             metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
             dashboard: &[],
+            demo: false,
             mounts: Vec::new(),
             shutdown: shutdown.clone(),
             version: "1.2.3".to_owned(),
