@@ -142,7 +142,7 @@ async fn what_happened_in_the_whole_fleet_is_listed_and_followed() {
     };
     let all = about(&of("").await);
     assert!(all.contains(&"b registered".to_owned()) && all.contains(&"a event".to_owned()));
-    assert_eq!(about(&of("pool=other").await), ["b registered"]);
+    assert_eq!(about(&of("pool=other").await), ["b status", "b registered"]);
     assert_eq!(about(&of("type=event").await), ["a event"]);
     assert_eq!(about(&of("node=a&type=registered").await), ["a registered"]);
     assert_eq!(world.get(&format!("{EVENTS}?type=nonsense")).await.status, 400);
