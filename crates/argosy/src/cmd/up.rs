@@ -75,7 +75,11 @@ pub(super) fn run(up: &Up, screen: Screen) -> Result<Exit, Failure> {
         let stage = Arc::new(Stage::open(client.clone(), server, &up.data_dir, up.seed));
         let door = (stage::PREFIX.to_owned(), stage::router(stage.clone()));
         serve::serve(&config, listener, Some(door), async |address| {
-            if new && let Err(error) = fleet::make(&client, up.nodes, with_agents).await {
+            let mut made = fleet::slow_down(&client).await;
+            if new && made.is_ok() {
+                made = fleet::make(&client, up.nodes, with_agents).await;
+            }
+            if let Err(error) = made {
                 note(&format!("the demonstration is not complete: {}", clean(&error.to_string())));
             }
             print(&welcome(&screen, up, address));

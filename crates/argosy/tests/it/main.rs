@@ -35,3 +35,6 @@ mod machines;
 
 #[cfg(test)]
 mod dashboard;
+
+#[cfg(test)]
+mod up;

@@ -2,7 +2,7 @@
 
 use crate::config::machines::{ProcessProvider, ProcessType, ProviderOf};
 use crate::config::{
-    BreakerOf, BudgetOf, Config, Duration, FleetNodes, Machines, Nodes, SimulatedCloud,
+    BreakerOf, BudgetOf, Config, Duration, FleetNodes, Machines, Nodes, Sentinel, SimulatedCloud,
 };
 use argosy_api::client::{Client, ClientError, Collection, WriteOptions};
 use argosy_api::resource::ResourceCreate;
@@ -81,8 +81,17 @@ pub(super) fn config(address: SocketAddr, data_dir: &Path, with_agents: bool) ->
         providers: local.into_iter().collect(),
         machines: Machines { agent_args: vec!["--allow-inject".to_owned()], ..Machines::default() },
         nodes,
+        // Whoever raises a quota sees what comes of it.
+        sentinel: Sentinel { backoff_max: seconds(10), ..Sentinel::default() },
         ..Config::default()
     }
+}
+
+/// Lets machines take a few seconds to boot: long enough that people see a node cordoned before another takes
+/// its place. The cloud forgets it when it is opened again.
+pub(super) async fn slow_down(client: &Client) -> Result<(), ClientError> {
+    let latency = json!({ "machine": { "min_ms": 4_000, "max_ms": 8_000 } });
+    client.send(Method::PUT, "/simulated-cloud/v1/latency", Some(&latency)).await.map(drop)
 }
 
 /// Makes what there is to look at. What is there already stays as it is.
@@ -108,7 +117,7 @@ pub(super) async fn make(
     let zones = |region: &str, letters: &[&str]| -> Vec<String> {
         letters.iter().map(|letter| format!("{region}{letter}")).collect()
     };
-    let (gcp, aws) = (zones("us-east1-", &["b", "c", "d"]), zones("us-east-1", &["a", "b"]));
+    let (gcp, aws) = (zones("us-east1-", &["b", "c", "d"]), zones("us-east-1", &["b", "c"]));
     let mut pools = vec![
         (
             "atlas",
@@ -137,11 +146,8 @@ pub(super) async fn make(
     ];
     if with_agents {
         let bench = |machine_type: &str, count: u16| {
-            json!({
-                "machineType": machine_type, "nodeCount": count,
-                "providers": [{ "name": LOCAL, "regions": ["local"] }],
-                "zones": ["bench-a", "bench-b"],
-            })
+            let local = json!({ "name": LOCAL, "regions": ["local"], "machineType": machine_type });
+            json!({ "nodeCount": count, "providers": [local], "zones": ["bench-a", "bench-b"] })
         };
         pools.push(("comet", "bench", bench("bench-8x", 2), "platform"));
         pools.push(("comet", "edge", bench("bench-4x", 1), "platform"));
