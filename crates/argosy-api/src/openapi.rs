@@ -370,6 +370,12 @@ fn refine(schemas: &mut Value) {
         },
     });
     set(schemas, "FleetServerSentEvent", fleet);
+    // What is not there is absent, and never null.
+    let measured = json!([
+        { "$ref": "#/components/schemas/GpuMeasures" },
+        { "not": { "required": ["at"] } },
+    ]);
+    set_at(schemas, "/NodeGpus/allOf/0", "oneOf", measured);
 
     let create = schemas.pointer("/ResourceCreate").cloned().unwrap_or_default();
     for (name, kind) in [("ClusterCreate", "Cluster"), ("NodePoolCreate", "NodePool")] {
