@@ -35,3 +35,7 @@ mod machines;
 
 #[cfg(test)]
 mod sim;
+mod dashboard;
+
+#[cfg(test)]
+mod up;
