@@ -320,6 +320,8 @@ async fn plane(shared: Arc<Shared>, name: String) -> turmoil::Result {
     let (_stop, shutdown) = watch::channel(false);
     let metrics = Metrics::new("test", Timestamp::UNIX_EPOCH);
     let server = Server {
+        dashboard: &[],
+        demo: false,
         control: control.clone(),
         profile: Profile::Full,
         authenticator,

@@ -166,6 +166,8 @@ impl Process {
         }
         let (stop, shutdown) = watch::channel(false);
         let server = Arc::new(Server {
+            dashboard: &[],
+            demo: false,
             control: control.clone(),
             profile: Profile::default(),
             authenticator: Authenticator::none(),
