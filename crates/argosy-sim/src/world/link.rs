@@ -168,7 +168,9 @@ impl World {
         // What an agent says of a drain that ended before its machine booted again was true then.
         let this_start =
             unit.told.iter().any(|(id, start)| *id == ack.command_id && *start == unit.start);
-        if this_start && ack.outcome == drained && machine.works() {
+        // What fell off the bus runs nothing: where that may be all GPUs of a machine, nothing can be said.
+        let some_left = unit.sick.len() < usize::try_from(unit.spec.gpus).unwrap_or(usize::MAX);
+        if this_start && some_left && ack.outcome == drained && machine.works() {
             let name = &unit.spec.node_id;
             let message = format!("{name} says that it is drained, and work runs on it");
             self.violate("I5", message);
