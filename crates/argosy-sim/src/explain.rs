@@ -149,8 +149,11 @@ impl Shrink<'_> {
     }
 }
 
+/// Leaves a kind of trouble out.
+type LeaveOut = fn(&mut Trouble);
+
 /// Kinds of trouble, and how each is left out.
-fn kinds() -> [(&'static str, fn(&mut Trouble)); 13] {
+fn kinds() -> [(&'static str, LeaveOut); 13] {
     [
         ("cascades", |trouble| trouble.cascade = None),
         ("outages", |trouble| trouble.outages.clear()),

@@ -180,6 +180,7 @@ pub fn run_many(
     many: &Many,
     watcher: &Watcher,
 ) -> Result<Vec<Outcome>, RunError> {
+    #[expect(clippy::disallowed_methods, reason = "for how long this machine is kept busy")]
     let started = std::time::Instant::now();
     let next = AtomicUsize::new(0);
     let late = || many.limit.is_some_and(|limit| limit <= started.elapsed());

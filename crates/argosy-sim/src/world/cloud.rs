@@ -114,9 +114,9 @@ impl Cloud {
     }
 
     /// Calls `look` with every machine that exists.
-    pub(crate) fn each_living(&self, mut look: impl FnMut(&Made)) {
+    pub(crate) fn each_living(&self, look: impl FnMut(&Made)) {
         let yard = lock(&self.yard);
-        yard.made.values().filter(|made| made.gone_at.is_none()).for_each(|made| look(made));
+        yard.made.values().filter(|made| made.gone_at.is_none()).for_each(look);
     }
 
     /// The dollars that all machines cost until now, and how many were made and ended.

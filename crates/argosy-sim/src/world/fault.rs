@@ -85,9 +85,10 @@ impl World {
             Trial::ClockJump => trouble.control.clock_jumps_per_day,
             Trial::Cascade { .. } | Trial::Outage(_) => return,
         };
-        let configured = match &trial {
-            Trial::Hardware(index) => self.trouble.hardware.get(*index).is_some(),
-            _ => 0.0 < per_day,
+        let configured = if let Trial::Hardware(index) = &trial {
+            self.trouble.hardware.get(*index).is_some()
+        } else {
+            0.0 < per_day
         };
         if !configured {
             return;
@@ -181,7 +182,11 @@ impl World {
                             }
                             self.boot_after(unit, plain(outage.lasts));
                         }
-                        effect => self.strike(unit, &outage.name, effect, true),
+                        effect @ (Effect::Inject(_)
+                        | Effect::Reboot
+                        | Effect::AgentCrash
+                        | Effect::Clock(_)
+                        | Effect::Unseen) => self.strike(unit, &outage.name, effect, true),
                     }
                 }
             }
@@ -320,7 +325,7 @@ impl World {
         let here = self.units.get(near)?.spec.clone();
         let same = |spec: &Spec| match cascade.scope {
             Scope::Rack => {
-                here.labels.get("rack").is_some()
+                here.labels.contains_key("rack")
                     && here.labels.get("rack") == spec.labels.get("rack")
             }
             Scope::Zone => here.zone == spec.zone && here.region == spec.region,
@@ -476,13 +481,12 @@ pub(crate) fn unit_matches(spec: &Spec, place: &Place) -> bool {
 
 /// Whether a boot may not be enough to mend it.
 fn is_hard(injection: &Injection) -> bool {
-    match injection {
-        Injection::Lost { .. } | Injection::Missing { .. } | Injection::RowRemapFailed { .. } => {
-            true
-        }
-        Injection::Xid { code, .. } => {
-            matches!(code, 48 | 62 | 64 | 74 | 79 | 95 | 119 | 120 | 136..=160)
-        }
-        _ => false,
+    let hard = [48, 62, 64, 74, 79, 95, 119, 120];
+    if let Injection::Xid { code, .. } = injection {
+        return hard.contains(code) || (136..=160).contains(code);
     }
+    matches!(
+        injection,
+        Injection::Lost { .. } | Injection::Missing { .. } | Injection::RowRemapFailed { .. }
+    )
 }

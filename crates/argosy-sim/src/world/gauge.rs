@@ -111,14 +111,15 @@ impl Gauge {
             return;
         }
         let Ok(entry) = serde_json::from_str::<ledger::Entry>(&append.body) else { return };
-        match entry.what {
-            What::Event { verdict, .. } if !verdict.rule.is_empty() => {
-                self.rules.entry(verdict.rule).or_default().hits += 1;
-            }
-            What::Health { to: HealthState::Unhealthy | HealthState::Degraded, reason, .. } => {
-                self.rules.entry(reason).or_default().nodes += 1;
-            }
-            _ => {}
+        if let What::Event { verdict, .. } = &entry.what
+            && !verdict.rule.is_empty()
+        {
+            self.rules.entry(verdict.rule.clone()).or_default().hits += 1;
+        }
+        if let What::Health { to: HealthState::Unhealthy | HealthState::Degraded, reason, .. } =
+            entry.what
+        {
+            self.rules.entry(reason).or_default().nodes += 1;
         }
     }
 }
@@ -273,9 +274,10 @@ impl World {
         let (Some(work), Some(unit)) = (&mut self.gauge.work, self.units.get(index)) else {
             return;
         };
-        match effect {
-            Effect::Silent | Effect::Reboot => work.node_down(at, unit.name(), cause),
-            _ => work.interrupted(at, unit.name(), cause),
+        if matches!(effect, Effect::Silent | Effect::Reboot) {
+            work.node_down(at, unit.name(), cause);
+        } else {
+            work.interrupted(at, unit.name(), cause);
         }
     }
 

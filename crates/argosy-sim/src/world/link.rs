@@ -15,13 +15,16 @@ use futures_util::stream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 /// How long it takes to find that nobody answers at all.
 const NOBODY_AFTER: Duration = Duration::from_secs(5);
 
 /// How long either side may take to notice that the other is gone: what pings allow.
 const NOTICE_MAX_MS: u64 = 25_000;
+
+/// How much may wait to be read on a stream: more than an agent says while a process stands still.
+const SAYING_MAX: usize = 1_024;
 
 /// One stream of one machine.
 pub(crate) struct Connection {
@@ -37,14 +40,9 @@ pub(crate) struct Connection {
 }
 
 struct Open {
-    said: mpsc::UnboundedSender<AttachRequest>,
-    task: AbortHandle,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    said: mpsc::Sender<AttachRequest>,
+    /// Dropped with us, it ends.
+    _task: JoinSet<()>,
 }
 
 impl Connection {
@@ -56,10 +54,13 @@ impl Connection {
 
 /// What servers told, until the world takes it.
 #[derive(Clone, Default)]
-pub(crate) struct Inbox(Arc<Mutex<Vec<(u64, Option<Told>)>>>);
+pub(crate) struct Inbox(Arc<Mutex<Vec<Heard>>>);
+
+/// What was told on which connection; nothing, if it ended.
+type Heard = (u64, Option<Told>);
 
 impl Inbox {
-    pub(crate) fn take(&self) -> Vec<(u64, Option<Told>)> {
+    pub(crate) fn take(&self) -> Vec<Heard> {
         std::mem::take(&mut lock(&self.0))
     }
 
@@ -110,9 +111,9 @@ impl World {
             return self.part(id);
         };
         unit.heard_at = timer();
-        let (said, saying) = mpsc::unbounded_channel();
+        let (said, saying) = mpsc::channel(SAYING_MAX);
         let first = AttachRequest { message: Some(Said::from(hello)) };
-        if said.send(first).is_err() {
+        if said.try_send(first).is_err() {
             return;
         }
         let saying = stream::unfold(saying, |mut saying| async {
@@ -121,7 +122,8 @@ impl World {
         });
         let told = argosy_server::attach(up.server.clone(), unit.caller.clone(), saying);
         let (inbox, tape) = (self.inbox.clone(), self.tape.clone());
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut told = std::pin::pin!(told);
             while let Some(Ok(response)) = told.next().await {
                 if let Some(message) = response.message {
@@ -130,7 +132,7 @@ impl World {
             }
             inbox.put(id, None, &tape);
         });
-        connection.open = Some(Open { said, task: task.abort_handle() });
+        connection.open = Some(Open { said, _task: task });
     }
 
     /// A machine says something.
@@ -168,7 +170,9 @@ impl World {
         // What an agent says of a drain that ended before its machine booted again was true then.
         let this_start =
             unit.told.iter().any(|(id, start)| *id == ack.command_id && *start == unit.start);
-        if this_start && ack.outcome == drained && machine.works() {
+        // What fell off the bus runs nothing: where that may be all GPUs of a machine, nothing can be said.
+        let some_left = unit.sick.len() < usize::try_from(unit.spec.gpus).unwrap_or(usize::MAX);
+        if this_start && some_left && ack.outcome == drained && machine.works() {
             let name = &unit.spec.node_id;
             let message = format!("{name} says that it is drained, and work runs on it");
             self.violate("I5", message);
@@ -194,7 +198,7 @@ impl World {
             self.tape.stir();
         }
         // The server's end may have gone; its last word is on its way.
-        let _ = open.said.send(AttachRequest { message: Some(*said) });
+        let _ = open.said.try_send(AttachRequest { message: Some(*said) });
     }
 
     /// A server told something: it goes on its way.

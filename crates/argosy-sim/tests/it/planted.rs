@@ -8,7 +8,7 @@ use argosy_sim::run::{Product, Watcher};
 use argosy_sim::scenario::{Rate, Scenario};
 
 /// So many seeds are tried for each.
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 12;
 
 /// The first seed that finds it.
 fn found(scenario: &Scenario) -> Option<(u64, Violation)> {

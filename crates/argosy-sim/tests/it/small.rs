@@ -50,7 +50,6 @@ fn a_sick_node_is_known_and_cordoned_and_comes_back_when_it_is_well() {
     let fault = &outcome.faults[0];
     assert!(fault.detected_after.is_some_and(|after| after < 10.0), "{fault:?}");
     assert!(fault.cordoned_after.is_some_and(|after| after < 60.0), "{fault:?}");
-    println!("{:?} {:?} {:?}", outcome.faults, outcome.actions, outcome.rules);
 }
 
 #[test]
@@ -61,9 +60,8 @@ fn a_machine_that_falls_silent_is_replaced() {
         Assertion::PoolReady("workers".to_owned()),
         Assertion::NodeCount { status: Some("active".to_owned()), from: 20, to: 20 },
     ];
-    let started = std::time::Instant::now();
     let outcome = played(&scenario, 1);
-    println!("{:?} {:?} {:?}", started.elapsed(), outcome.faults, outcome.actions);
+    assert_eq!((outcome.actions["replace"], outcome.actions["return"]), (1, 1));
     assert_eq!(outcome.violations, []);
     assert!(outcome.assertions.iter().all(|checked| checked.holds), "{:?}", outcome.assertions);
 }
@@ -100,7 +98,8 @@ fn skipping_time_changes_nothing_that_is_done() {
     assert_eq!(skipped.money.bought, whole.money.bought);
     for (one, other) in skipped.faults.iter().zip(&whole.faults) {
         let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() < 30.0,
+            // Several waits after each other, each of which ends within a look or a beat of when it should.
+            (Some(a), Some(b)) => (a - b).abs() < 90.0,
             (a, b) => a == b,
         };
         assert!(near(one.detected_after, other.detected_after), "{one:?} {other:?}");
