@@ -1,0 +1,3 @@
+export default function Fleet() {
+  return <h1>Fleet</h1>;
+}
