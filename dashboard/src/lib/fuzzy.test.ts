@@ -6,7 +6,7 @@ const NAMES = ['trainers-17', 'atlas.trainers', 'Fleet', 'Drain gpu-17', 'gpu-17
 it.each([
   ['fleet', ['Fleet']],
   ['17', ['trainers-17', 'Drain gpu-17', 'gpu-170']],
-  ['gpu-17', ['gpu-170', 'Drain gpu-17']],
+  ['gpu-17', ['Drain gpu-17', 'gpu-170']],
   ['drain 17', ['Drain gpu-17']],
   ['trn', ['trainers-17', 'atlas.trainers']],
   ['zzz', []],

@@ -23,7 +23,8 @@ function scoreOf(words: readonly string[], text: string): number {
       continue;
     }
     const begins = at === 0 || /[^a-z0-9]/.test(text[at - 1] ?? '');
-    total += 10 + (at === 0 ? 8 : begins ? 5 : 0) - Math.min(4, text.length / 40);
+    const whole = begins && /^(?:$|[^a-z0-9])/.test(text.slice(at + word.length));
+    total += 10 + (at === 0 ? 8 : begins ? 5 : 0) + (whole ? 4 : 0) - Math.min(4, text.length / 40);
   }
   return total;
 }
