@@ -20,4 +20,5 @@ export const ROUTES: Route[] = [
   { pattern: '/nodes', title: 'Nodes', load: () => import('./pages/nodes/list'), nav: { icon: 'node', key: 'n', group: 'see' } },
   { pattern: '/nodes/:id', title: 'Node', load: () => import('./pages/nodes/node') },
   { pattern: '/safety', title: 'Safety', load: () => import('./pages/safety') },
+  { pattern: '/bench', title: 'Bench', load: () => import('./pages/bench') },
 ];

@@ -183,9 +183,9 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
 }
 
 /** A titled part of a page. */
-export function Section({ title, aside, children, id }: { title: string; aside?: ComponentChildren; children: ComponentChildren; id?: string }) {
+export function Section({ title, aside, children, id, tour }: { title: string; aside?: ComponentChildren; children: ComponentChildren; id?: string; tour?: string }) {
   return (
-    <section class="section" aria-label={title} id={id}>
+    <section class="section" aria-label={title} id={id} data-tour={tour}>
       <div class="section-head">
         <h2>{title}</h2>
         {aside && <div class="section-aside">{aside}</div>}

@@ -7,7 +7,7 @@ import { duration } from '../lib/format';
 import { register, startKeys } from '../lib/keys';
 import { loadMe } from '../lib/me';
 import { go, href, match, path } from '../lib/router';
-import { me, setToken, token } from '../lib/session';
+import { isDemo, me, setToken, token } from '../lib/session';
 import { setTheme, theme, type Theme } from '../lib/theme';
 import { ROUTES, type Route } from '../routes';
 import { Text } from './basics';
@@ -15,6 +15,7 @@ import { Glyph, Icon } from './glyph';
 import { openPalette, Palette } from './palette';
 import { openSheet, ShortcutSheet } from './shortcuts';
 import { SafetyStrip } from './strip';
+import { startTour, Tour } from './tour';
 
 const menu = signal(false);
 const GROUPS: [NonNullable<Route['nav']>['group'], string][] = [
@@ -89,10 +90,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <div class="side-foot">
           <Themes />
           <div class="side-links">
-            <a href="/docs">API reference</a>
+            <a href="/docs">API</a>
             <button type="button" class="link-button" onClick={openSheet}>
               Shortcuts
             </button>
+            {isDemo.value && (
+              <button type="button" class="link-button" onClick={startTour}>
+                Tour
+              </button>
+            )}
           </div>
           <Who />
         </div>
@@ -125,6 +131,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </div>
       <Palette />
       <ShortcutSheet />
+      <Tour />
     </div>
   );
 }

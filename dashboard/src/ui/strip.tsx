@@ -39,7 +39,7 @@ export function SafetyStrip() {
   if (!state) return <div class="strip" role="region" aria-label="Safety" />;
   const tight = state.tightest && state.tightest.used > 0 ? state.tightest : undefined;
   return (
-    <div class="strip" role="region" aria-label="Safety">
+    <div class="strip" role="region" aria-label="Safety" data-tour="safety">
       <a class="strip-state" href={href('/safety')}>
         <Sentence />
       </a>

@@ -73,6 +73,7 @@ export default function Fleet() {
       <h1 class="visually-hidden">Fleet</h1>
       <Numbers />
       <AttentionList />
+      <Lately />
       <Section
         title="Every GPU"
         aside={
@@ -103,7 +104,7 @@ export default function Fleet() {
             <Equivalent cli="argosy nodepool create gpus -c demo --machine-type a3-highgpu-8g --nodes 4" />
           </Empty>
         ) : (
-          <div class="panel map-panel">
+          <div class="panel map-panel" data-tour="map">
             {view === 'map' ? <FleetMap model={model} by={by} colour={colour} zoom={zoom} /> : <Twin by={by} />}
             <Legend colour={colour} />
           </div>
@@ -152,7 +153,7 @@ function Numbers() {
     ['Cost per hour', cost === undefined ? '–' : money(cost), cost === undefined || total === 0 ? '' : `${money(cost / total)} a GPU`, href('/instances'), ''],
   ];
   return (
-    <section class="numbers panel" aria-label="The fleet in numbers">
+    <section class="numbers panel" aria-label="The fleet in numbers" data-tour="numbers">
       <ul>
         {numbers.map(([name, value, more, link, tone]) => (
           <li key={name}>
@@ -192,6 +193,7 @@ function AttentionList() {
   return (
     <Section
       title="Needs attention"
+      tour="attention"
       aside={
         all.length > ATTENTION_MAX && (
           <button type="button" class="link-button" onClick={() => setQuery({ attention: showAll ? null : 'all' })}>
@@ -212,6 +214,43 @@ function AttentionList() {
           ))}
         </ul>
       )}
+    </Section>
+  );
+}
+
+/** Replacements of the last half hour: what Argosy did while nobody looked. */
+const LATELY_MS = 30 * 60_000;
+const LATELY_MAX = 4;
+
+function Lately() {
+  const list = (replacements.data.value?.items ?? [])
+    .filter((one) => one.state === 'Running' && one.replaces && Date.parse(one.since) > now.value - LATELY_MS)
+    .sort((a, b) => b.since.localeCompare(a.since));
+  if (list.length === 0) return null;
+  return (
+    <Section title="Lately, by itself" aside={list.length > LATELY_MAX && <span class="muted">{plural(list.length, 'replacement')} in half an hour</span>}>
+      <ul class="lately panel">
+        {list.slice(0, LATELY_MAX).map((one) => (
+          <li key={one.id} class="tone-ok">
+            <Glyph name="check" />
+            <span>
+              <a href={href(`/nodes/${segment(one.replaces ?? '')}`, { tab: 'why' })}>
+                <Text value={one.replaces} mono max={60} brief />
+              </a>{' '}
+              was replaced by{' '}
+              <a href={href(`/nodes/${segment(one.node_id ?? one.id)}`)}>
+                <Text value={one.node_id ?? one.id} mono max={60} brief />
+              </a>
+            </span>
+            <span class="muted lately-why">
+              <Text value={one.why} max={160} brief />
+            </span>
+            <span class="muted">
+              <Age at={one.since} />
+            </span>
+          </li>
+        ))}
+      </ul>
     </Section>
   );
 }

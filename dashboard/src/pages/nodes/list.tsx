@@ -4,7 +4,7 @@ import { FLEET } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { count, plural } from '../../lib/format';
 import { Live, useLive } from '../../lib/live';
-import { href, query, segment } from '../../lib/router';
+import { href, query, segment, setQuery } from '../../lib/router';
 import { toSearch } from '../../lib/search';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
 import { NODE_FIELDS, nodes } from '../../lib/stores';
@@ -40,14 +40,35 @@ export default function Nodes() {
     [search],
   );
   useLive(store);
-  const list = useMemo(() => [...store.items.values()], [store, store.version.value]);
+  const everything = useMemo(() => [...store.items.values()], [store, store.version.value]);
+  // Those that are gone for good are in the way, unless somebody asks for something in particular.
+  const withGone = search !== '' || query.value.get('gone') === 'shown';
+  const list = useMemo(() => (withGone ? everything : everything.filter((node) => node.status !== 'TERMINATED')), [everything, withGone]);
+  const gone = everything.length - list.length;
   const problem = store.error.value;
 
   return (
     <>
       <PageHead
         title="Nodes"
-        kicker={store.ready.value ? <span class="live">{plural(list.length, 'node')}{search && ' match'}</span> : 'Every machine whose agent registered'}
+        kicker={
+          store.ready.value ? (
+            <span class="live">
+              {plural(list.length, 'node')}
+              {search && ' found'}
+              {gone > 0 && (
+                <>
+                  ,{' '}
+                  <button type="button" class="link-button" onClick={() => setQuery({ gone: 'shown' })}>
+                    {count(gone)} terminated not shown
+                  </button>
+                </>
+              )}
+            </span>
+          ) : (
+            'Every machine whose agent registered'
+          )
+        }
       />
       <SearchBox label="Search nodes" fields={WORDS} known={NODE_SEARCH_FIELDS} examples={EXAMPLES} problem={problem} />
       {problem && problem.status !== 400 && problem.status !== 0 ? (
