@@ -1,6 +1,6 @@
 /** The public API, and nothing else. Every answer that is no success is an `ApiError` with cause and next step. */
 import { authorization, signInWanted } from './session';
-import { heard, unheard } from './connection';
+import { heardFrom, isProxys, unheard } from './connection';
 
 export const FLEET = '/api/argosy/v1';
 export const BASE_API = '/api/hyperfleet/v1';
@@ -88,12 +88,13 @@ export async function send(method: string, path: string, options: Options = {}):
     unheard();
     throw new ApiError(unreachable());
   }
-  heard();
+  heardFrom(response);
   if (!response.ok) throw await failure(response);
   return response;
 }
 
 export async function failure(response: Response): Promise<ApiError> {
+  if (isProxys(response)) return new ApiError(unreachable());
   let problem: Problem;
   try {
     const body = (await response.json()) as Partial<Problem>;

@@ -1,6 +1,6 @@
 /**
- * Whether the server is there. Streams and answers say when they hear it; after three silent seconds it is asked, and
- * after four and a half without an answer the connection is `lost`: banner, grey values, and a retry every second.
+ * Whether the server is there. Streams and answers say when they hear it; after two silent seconds it is asked, and
+ * after four without an answer the connection is `lost`: banner, grey values, and a retry every second.
  */
 import { signal } from '@preact/signals';
 
@@ -16,7 +16,7 @@ export const now = signal(Date.now());
 
 const TICK_MS = 500;
 /** Streams have keep-alives; who is silent for longer is asked. */
-const ASK_AFTER_MS = 3_000;
+const ASK_AFTER_MS = 2_000;
 const ANSWER_MS = 1_500;
 const RETRY_MS = 1_000;
 
@@ -34,6 +34,17 @@ export function heard(): void {
     heardAt.value = last;
     if (was === 'lost') for (const listener of back) listener();
   }
+}
+
+/** An answer came: from the server, or from a proxy before it that found nobody there. */
+export function heardFrom(response: Response): void {
+  if (isProxys(response)) unheard();
+  else heard();
+}
+
+/** What is no problem of ours and says `bad gateway`, `unavailable` or `timeout`. */
+export function isProxys(response: Response): boolean {
+  return response.status >= 502 && response.status <= 504 && !(response.headers.get('Content-Type') ?? '').includes('json');
 }
 
 /** A request failed or a stream broke: ask at once instead of waiting for silence. */
@@ -68,9 +79,9 @@ async function ask(): Promise<void> {
   askedAt = Date.now();
   try {
     const answer = await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(ANSWER_MS) });
-    // A proxy in front answers 502 to 504 when there is nobody behind it.
-    if (answer.status < 500) heard();
-    else connection.value = 'lost';
+    // A server that says that it is not well is there; a proxy that finds nobody is not.
+    if (isProxys(answer)) connection.value = 'lost';
+    else heard();
   } catch {
     connection.value = 'lost';
   } finally {

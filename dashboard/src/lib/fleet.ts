@@ -3,10 +3,8 @@
  * each second. Kept in typed arrays, so that 80,000 GPUs cost a megabyte and an update costs a few stores.
  */
 import { signal, type Signal } from '@preact/signals';
-import { address, failure, FLEET, type ApiError, type Problem, type Query } from './api';
-import { heard, onBack, unheard } from './connection';
-import { authorization, token } from './session';
-import { SseParser } from './sse';
+import { address, FLEET, type Problem, type Query } from './api';
+import { Stream } from './stream';
 import type { HealthStatus, Liveness, NodeStatus } from './types';
 import type { StateLook } from './states';
 
@@ -265,122 +263,33 @@ function sameGroup(a: FleetRow, b: FleetRow): boolean {
   return a.pool === b.pool && a.zone === b.zone && a.rack === b.rack && a.cluster === b.cluster && a.region === b.region;
 }
 
-const BACKOFF_FIRST_MS = 400;
-const BACKOFF_MAX_MS = 5_000;
-/** A tab that was hidden for longer lets its stream go. */
-const HIDDEN_MS = 20_000;
-const LINGER_MS = 10_000;
+/** The server ticks every second, also when nothing changed. */
+const SILENT_MS = 6_000;
 
 /** The stream, for as long as somebody looks. */
 export class FleetStream {
   readonly model = new FleetModel();
   readonly error: Signal<Problem | null> = signal(null);
+  private readonly stream: Stream;
 
-  private users = 0;
-  private abort: AbortController | null = null;
-  private linger: ReturnType<typeof setTimeout> | undefined;
-  private wake: () => void = () => undefined;
-
-  constructor(private readonly query: Query = {}) {}
+  constructor(query: Query = {}) {
+    this.stream = new Stream({
+      address: () => address(`${FLEET}/fleet/gpus`, { ...query, watch: true }),
+      silentMs: SILENT_MS,
+      onOpen: () => this.model.begin(),
+      onEvent: ({ event, data }) => {
+        if (event === 'SNAPSHOT' || event === 'SAMPLES') this.model.take(JSON.parse(data) as FleetMessage);
+        return event === 'BYE';
+      },
+      onProblem: (thrown) => {
+        this.error.value = thrown?.problem ?? null;
+        return false;
+      },
+    });
+  }
 
   use(): () => void {
-    this.users += 1;
-    clearTimeout(this.linger);
-    if (!this.abort) {
-      const abort = new AbortController();
-      this.abort = abort;
-      const offs = [onBack(() => this.wake()), token.subscribe(() => this.wake())];
-      const seen = () => this.wake();
-      document.addEventListener('visibilitychange', seen);
-      abort.signal.addEventListener('abort', () => {
-        for (const off of offs) off();
-        document.removeEventListener('visibilitychange', seen);
-        this.wake();
-      });
-      void this.run(abort.signal);
-    }
-    let done = false;
-    return () => {
-      if (done) return;
-      done = true;
-      this.users -= 1;
-      if (this.users === 0)
-        this.linger = setTimeout(() => {
-          this.abort?.abort();
-          this.abort = null;
-        }, LINGER_MS);
-    };
-  }
-
-  private async run(signal: AbortSignal): Promise<void> {
-    let wait = BACKOFF_FIRST_MS;
-    while (!signal.aborted) {
-      try {
-        if (document.visibilityState === 'hidden') await this.pause(60_000);
-        else if (await this.stream(signal)) wait = BACKOFF_FIRST_MS;
-      } catch (thrown) {
-        if (signal.aborted) return;
-        const problem = (thrown as Partial<ApiError>).problem;
-        if (problem) this.error.value = problem;
-        else unheard();
-      }
-      if (signal.aborted) return;
-      await this.pause(wait * (0.75 + Math.random() / 2));
-      wait = Math.min(wait * 2, BACKOFF_MAX_MS);
-    }
-  }
-
-  private async stream(signal: AbortSignal): Promise<boolean> {
-    const own = new AbortController();
-    let hidden: ReturnType<typeof setTimeout> | undefined;
-    const look = () => {
-      clearTimeout(hidden);
-      if (document.visibilityState === 'hidden') hidden = setTimeout(() => own.abort(), HIDDEN_MS);
-    };
-    document.addEventListener('visibilitychange', look);
-    let told = false;
-    try {
-      const response = await fetch(address(`${FLEET}/fleet/gpus`, { ...this.query, watch: true }), {
-        headers: { Accept: 'text/event-stream', ...authorization() },
-        cache: 'no-store',
-        signal: AbortSignal.any([signal, own.signal]),
-      });
-      heard();
-      if (!response.ok || !response.body) throw await failure(response);
-      this.error.value = null;
-      this.model.begin();
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      const parser = new SseParser();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        heard();
-        for (const event of parser.push(value)) {
-          if (event.event === 'BYE') return true;
-          if (event.event !== 'SNAPSHOT' && event.event !== 'SAMPLES') continue;
-          told = true;
-          this.model.take(JSON.parse(event.data) as FleetMessage);
-        }
-      }
-      unheard();
-      return told;
-    } catch (thrown) {
-      if (own.signal.aborted && !signal.aborted) return true;
-      throw thrown;
-    } finally {
-      clearTimeout(hidden);
-      document.removeEventListener('visibilitychange', look);
-    }
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    return this.stream.use();
   }
 }
 

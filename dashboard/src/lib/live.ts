@@ -1,21 +1,14 @@
 /**
  * Lists that keep themselves current. `Live` holds what a watch tells: all there is, then every change, resumed where
  * it broke off, begun anew when the server no longer knows where that was. `Polled` asks every few seconds, for what
- * has no watch. Both rest while nobody looks, and while the tab is hidden: a browser has six connections for all tabs.
+ * has no watch. Both rest while nobody looks, and while the tab is hidden.
  */
 import { signal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { address, ApiError, failure, get, type Problem, type Query } from './api';
-import { heard, onBack, unheard } from './connection';
-import { authorization, token } from './session';
-import { SseParser } from './sse';
-
-const BACKOFF_FIRST_MS = 400;
-const BACKOFF_MAX_MS = 8_000;
-/** A tab that was hidden for longer lets its streams go and resumes them when it is seen. */
-const HIDDEN_MS = 20_000;
-/** Nobody looks any more; another page may want the same in a moment. */
-const LINGER_MS = 15_000;
+import { address, ApiError, get, type Problem, type Query } from './api';
+import { onBack } from './connection';
+import { token } from './session';
+import { Stream } from './stream';
 
 export interface Keyed {
   id: string;
@@ -26,8 +19,6 @@ interface WatchMessage<T> {
   revision: number;
   object?: T;
 }
-
-export type Change<T> = (id: string, item: T | undefined) => void;
 
 /** What a stream of watch events means for a list. Pure, so that it can be tested. */
 export class WatchState<T extends Keyed> {
@@ -65,6 +56,9 @@ export class WatchState<T extends Keyed> {
   }
 }
 
+/** A quiet watch sends a comment every 15 seconds. */
+const SILENT_MS = 40_000;
+
 export class Live<T extends Keyed> {
   /** Counts changes, at most once a frame: read it to be drawn again. */
   readonly version: Signal<number> = signal(0);
@@ -73,151 +67,46 @@ export class Live<T extends Keyed> {
   readonly error: Signal<Problem | null> = signal(null);
 
   private readonly state = new WatchState<T>();
-  private readonly listeners = new Set<Change<T>>();
-  private readonly resets = new Set<() => void>();
-  private users = 0;
-  private abort: AbortController | null = null;
-  private wake: (() => void) | null = null;
-  private linger: ReturnType<typeof setTimeout> | undefined;
+  private readonly stream: Stream;
   private frame = false;
 
   constructor(
     readonly path: string,
     readonly query: Query = {},
-  ) {}
+  ) {
+    this.stream = new Stream({
+      address: () => address(path, { ...query, watch: true, resource_version: this.state.resume }),
+      silentMs: SILENT_MS,
+      onOpen: () => {
+        if (this.state.resume === null) this.state.restart();
+      },
+      onEvent: (event) => this.take(event.data, event.id),
+      onProblem: (thrown) => {
+        // Away for too long: the list is told anew.
+        const gone = thrown?.status === 410;
+        if (gone) this.state.restart();
+        else this.error.value = thrown?.problem ?? null;
+        return gone;
+      },
+    });
+  }
 
   get items(): ReadonlyMap<string, T> {
     return this.state.items;
   }
 
-  /** Told of each change, before the frame that draws it. */
-  onChange(change: Change<T>, reset: () => void): () => void {
-    this.listeners.add(change);
-    this.resets.add(reset);
-    return () => {
-      this.listeners.delete(change);
-      this.resets.delete(reset);
-    };
-  }
-
   /** Keep current until the function that is returned is called. */
   use(): () => void {
-    this.users += 1;
-    clearTimeout(this.linger);
-    if (!this.abort) this.start();
-    let done = false;
-    return () => {
-      if (done) return;
-      done = true;
-      this.users -= 1;
-      if (this.users === 0) this.linger = setTimeout(() => this.stop(), LINGER_MS);
-    };
+    return this.stream.use();
   }
 
-  /** A value the server gave us in another way, such as the answer to a command. */
-  put(item: T): void {
-    this.state.items.set(item.id, item);
-    this.tell(item.id, item);
-  }
-
-  private start(): void {
-    const abort = new AbortController();
-    this.abort = abort;
-    const offBack = onBack(() => this.wake?.());
-    const offToken = token.subscribe(() => this.wake?.());
-    abort.signal.addEventListener('abort', () => {
-      offBack();
-      offToken();
-    });
-    void this.run(abort.signal);
-  }
-
-  private stop(): void {
-    this.abort?.abort();
-    this.abort = null;
-    this.wake?.();
-  }
-
-  private async run(signal: AbortSignal): Promise<void> {
-    let wait = BACKOFF_FIRST_MS;
-    while (!signal.aborted) {
-      try {
-        const told = await this.stream(signal);
-        if (told) wait = BACKOFF_FIRST_MS;
-      } catch (thrown) {
-        if (signal.aborted) return;
-        if (thrown instanceof ApiError) {
-          if (thrown.status === 410) {
-            this.state.restart();
-            continue;
-          }
-          this.error.value = thrown.problem;
-          if (thrown.retryAfter) wait = Math.max(wait, thrown.retryAfter);
-          // Asking again for what was refused helps nobody; a new token or a new page does.
-          if (thrown.status >= 400 && thrown.status < 500 && thrown.status !== 429 && thrown.status !== 408)
-            wait = BACKOFF_MAX_MS;
-        } else unheard();
-      }
-      if (signal.aborted) return;
-      await this.pause(wait * (0.75 + Math.random() / 2));
-      wait = Math.min(wait * 2, BACKOFF_MAX_MS);
-    }
-  }
-
-  /** One connection until it breaks; says whether anything came. */
-  private async stream(signal: AbortSignal): Promise<boolean> {
-    await visible(signal);
-    const own = new AbortController();
-    const off = whenHidden(() => own.abort());
-    if (this.state.resume === null) this.state.restart();
-    let told = false;
-    try {
-      const response = await fetch(
-        address(this.path, { ...this.query, watch: true, resource_version: this.state.resume }),
-        {
-          headers: { Accept: 'text/event-stream', ...authorization() },
-          cache: 'no-store',
-          signal: AbortSignal.any([signal, own.signal]),
-        },
-      );
-      heard();
-      if (!response.ok || !response.body) throw await failure(response);
-      this.error.value = null;
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      const parser = new SseParser();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        heard();
-        for (const event of parser.push(value)) {
-          told = true;
-          this.take(event.data, event.id);
-        }
-      }
-      unheard();
-    } catch (thrown) {
-      if (own.signal.aborted && !signal.aborted) return true;
-      throw thrown;
-    } finally {
-      off();
-    }
-    return told;
-  }
-
-  private take(data: string, id: string | null): void {
+  private take(data: string, id: string | null): boolean {
     const message = JSON.parse(data) as WatchMessage<T>;
     if (message.type === 'ERROR') throw new ApiError(message.object as unknown as Problem);
     const change = this.state.take(message, id);
-    if (change === 'all') {
-      this.ready.value = true;
-      for (const reset of this.resets) reset();
-      this.bump();
-    } else if (change) this.tell(change.changed, this.state.items.get(change.changed));
-  }
-
-  private tell(id: string, item: T | undefined): void {
-    for (const listener of this.listeners) listener(id, item);
-    this.bump();
+    if (change === 'all') this.ready.value = true;
+    if (change !== null) this.bump();
+    return false;
   }
 
   private bump(): void {
@@ -226,16 +115,6 @@ export class Live<T extends Keyed> {
     requestAnimationFrame(() => {
       this.frame = false;
       this.version.value += 1;
-    });
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
     });
   }
 }
@@ -304,31 +183,4 @@ export class Polled<T> {
 export function useLive<S extends { use(): () => void }>(store: S): S {
   useEffect(() => store.use(), [store]);
   return store;
-}
-
-function whenHidden(act: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const look = () => {
-    clearTimeout(timer);
-    if (document.visibilityState === 'hidden') timer = setTimeout(act, HIDDEN_MS);
-  };
-  document.addEventListener('visibilitychange', look);
-  look();
-  return () => {
-    clearTimeout(timer);
-    document.removeEventListener('visibilitychange', look);
-  };
-}
-
-function visible(signal: AbortSignal): Promise<void> {
-  if (document.visibilityState === 'visible') return Promise.resolve();
-  return new Promise((resolve) => {
-    const look = () => {
-      if (document.visibilityState !== 'visible' && !signal.aborted) return;
-      document.removeEventListener('visibilitychange', look);
-      resolve();
-    };
-    document.addEventListener('visibilitychange', look);
-    signal.addEventListener('abort', look);
-  });
 }

@@ -118,7 +118,7 @@ const BUDGETS: Column<BudgetUse>[] = [
   { key: 'total', head: 'Nodes', end: true, width: '8ch', cell: (row) => row.total, value: (row) => row.total },
   {
     key: 'bar',
-    head: '',
+    head: 'Share',
     hide: 'phone',
     cell: (row) => (
       <Meter part={row.used} whole={row.allowed} tone={row.used >= row.allowed && row.used > 0 ? 'warn' : 'ok'} label={`${row.used} of ${row.allowed}`} />

@@ -94,7 +94,7 @@ export default function Fleet() {
           </>
         }
       >
-        {fleet.error.value && fleet.error.value.status !== 0 ? (
+        {fleet.error.value && fleet.error.value.status !== 0 && !model.ready.value ? (
           <ErrorBox problem={fleet.error.value} />
         ) : !model.ready.value ? (
           <Spinner what="Reading the fleet" />

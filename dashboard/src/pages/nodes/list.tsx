@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { FLEET } from '../../lib/api';
 import { shell } from '../../lib/command';
+import { fleet } from '../../lib/fleet';
 import { count, plural } from '../../lib/format';
 import { Live, useLive } from '../../lib/live';
 import { href, query, segment, setQuery } from '../../lib/router';
@@ -40,7 +41,11 @@ export default function Nodes() {
     [search],
   );
   useLive(store);
-  const everything = useMemo(() => [...store.items.values()], [store, store.version.value]);
+  useLive(fleet);
+  // Drawn anew with each measurement; sorted anew only where that is what it is sorted by.
+  const tick = fleet.model.version.value;
+  const byMeasure = /temp|util/.test(query.value.get('sort') ?? '') ? tick : 0;
+  const everything = useMemo(() => [...store.items.values()], [store, store.version.value, byMeasure]);
   // Those that are gone for good are in the way, unless somebody asks for something in particular.
   const withGone = search !== '' || query.value.get('gone') === 'shown';
   const list = useMemo(() => (withGone ? everything : everything.filter((node) => node.status !== 'TERMINATED')), [everything, withGone]);
@@ -71,7 +76,7 @@ export default function Nodes() {
         }
       />
       <SearchBox label="Search nodes" fields={WORDS} known={NODE_SEARCH_FIELDS} examples={EXAMPLES} problem={problem} />
-      {problem && problem.status !== 400 && problem.status !== 0 ? (
+      {problem && problem.status !== 400 && problem.status !== 0 && !store.ready.value ? (
         <ErrorBox problem={problem} />
       ) : !store.ready.value && !problem ? (
         <Spinner what="Reading the fleet" />
@@ -102,21 +107,21 @@ export default function Nodes() {
   );
 }
 
+/** What the GPUs measure now: from the stream of the fleet; a node's document has only what it had when it changed. */
+function measured(node: Node, live: 't' | 'u'): number[] {
+  const now = fleet.model.nodes.get(node.id)?.[live];
+  const all = now ?? node.gpus.map((gpu) => (live === 't' ? gpu.temperature : gpu.utilization) ?? null);
+  return all.filter((value): value is number => typeof value === 'number');
+}
+
 function hottest(node: Node): number | null {
-  let most: number | null = null;
-  for (const gpu of node.gpus) if (gpu.temperature !== undefined && (most === null || gpu.temperature > most)) most = gpu.temperature;
-  return most;
+  const all = measured(node, 't');
+  return all.length > 0 ? Math.max(...all) : null;
 }
 
 function busy(node: Node): number | null {
-  let sum = 0;
-  let known = 0;
-  for (const gpu of node.gpus)
-    if (gpu.utilization !== undefined) {
-      sum += gpu.utilization;
-      known += 1;
-    }
-  return known > 0 ? sum / known : null;
+  const all = measured(node, 'u');
+  return all.length > 0 ? all.reduce((sum, value) => sum + value, 0) / all.length : null;
 }
 
 /** What speaks against it, or why it is out of service. */

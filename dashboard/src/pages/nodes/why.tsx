@@ -69,7 +69,7 @@ export function WhyStory({ why }: { why: Why }) {
       </ol>
       {why.next && why.next.length > 0 && (
         <div class="why-next">
-          <h3>What can be done</h3>
+          <h2>What can be done</h2>
           <ul>
             {why.next.map((line) => (
               <li key={line}>
