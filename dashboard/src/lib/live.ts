@@ -40,6 +40,9 @@ export class WatchState<T extends Keyed> {
   /** The server told everything at least once. */
   complete = false;
 
+  /** Node pools of two clusters may have the same id; they are told apart by another member. */
+  constructor(private readonly keyOf: (item: T) => string = (item) => item.id) {}
+
   /** Begin anew: what is shown stays until the new list is complete. */
   restart(): void {
     this.fresh = new Map();
@@ -59,9 +62,10 @@ export class WatchState<T extends Keyed> {
     const object = message.object;
     if (!object) return null;
     const into = this.fresh ?? this.items;
-    if (message.type === 'DELETED') into.delete(object.id);
-    else into.set(object.id, object);
-    return this.fresh ? null : { changed: object.id };
+    const key = this.keyOf(object);
+    if (message.type === 'DELETED') into.delete(key);
+    else into.set(key, object);
+    return this.fresh ? null : { changed: key };
   }
 }
 
@@ -72,7 +76,7 @@ export class Live<T extends Keyed> {
   readonly ready: Signal<boolean> = signal(false);
   readonly error: Signal<Problem | null> = signal(null);
 
-  private readonly state = new WatchState<T>();
+  private readonly state: WatchState<T>;
   private readonly listeners = new Set<Change<T>>();
   private readonly resets = new Set<() => void>();
   private users = 0;
@@ -84,7 +88,10 @@ export class Live<T extends Keyed> {
   constructor(
     readonly path: string,
     readonly query: Query = {},
-  ) {}
+    private readonly keyOf: (item: T) => string = (item) => item.id,
+  ) {
+    this.state = new WatchState<T>(keyOf);
+  }
 
   get items(): ReadonlyMap<string, T> {
     return this.state.items;
@@ -116,8 +123,9 @@ export class Live<T extends Keyed> {
 
   /** A value the server gave us in another way, such as the answer to a command. */
   put(item: T): void {
-    this.state.items.set(item.id, item);
-    this.tell(item.id, item);
+    const key = this.keyOf(item);
+    this.state.items.set(key, item);
+    this.tell(key, item);
   }
 
   private start(): void {
