@@ -2,6 +2,7 @@
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/ui.css';
+import './styles/pages.css';
 import { render } from 'preact';
 import { App } from './app';
 import { startConnection } from './lib/connection';

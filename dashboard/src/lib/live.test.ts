@@ -48,3 +48,12 @@ it('a resumed watch that only sends a bookmark changes nothing', () => {
   expect(state.take({ ...bookmark, revision: 12 }, '12')).toBeNull();
   expect(state.items.size).toBe(2);
 });
+
+it('keeps things apart whose ids are the same, by the key it was given', () => {
+  const state = new WatchState<Item & { uid: string }>((item) => item.uid);
+  for (const uid of ['1', '2']) state.take({ type: 'ADDED', revision: 1, object: { id: 'gpus', n: 0, uid } }, null);
+  state.take(bookmark, '9');
+  expect(state.items.size).toBe(2);
+  expect(state.take({ type: 'DELETED', revision: 10, object: { id: 'gpus', n: 0, uid: '1' } }, '10')).toEqual({ changed: '1' });
+  expect([...state.items.keys()]).toEqual(['2']);
+});

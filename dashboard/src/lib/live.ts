@@ -31,6 +31,9 @@ export class WatchState<T extends Keyed> {
   /** The server told everything at least once. */
   complete = false;
 
+  /** Node pools of two clusters may have the same id; they are told apart by another member. */
+  constructor(private readonly keyOf: (item: T) => string = (item) => item.id) {}
+
   /** Begin anew: what is shown stays until the new list is complete. */
   restart(): void {
     this.fresh = new Map();
@@ -50,9 +53,10 @@ export class WatchState<T extends Keyed> {
     const object = message.object;
     if (!object) return null;
     const into = this.fresh ?? this.items;
-    if (message.type === 'DELETED') into.delete(object.id);
-    else into.set(object.id, object);
-    return this.fresh ? null : { changed: object.id };
+    const key = this.keyOf(object);
+    if (message.type === 'DELETED') into.delete(key);
+    else into.set(key, object);
+    return this.fresh ? null : { changed: key };
   }
 }
 
@@ -66,14 +70,16 @@ export class Live<T extends Keyed> {
   readonly ready: Signal<boolean> = signal(false);
   readonly error: Signal<Problem | null> = signal(null);
 
-  private readonly state = new WatchState<T>();
+  private readonly state: WatchState<T>;
   private readonly stream: Stream;
   private frame = false;
 
   constructor(
     readonly path: string,
     readonly query: Query = {},
+    private readonly keyOf: (item: T) => string = (item) => item.id,
   ) {
+    this.state = new WatchState<T>(keyOf);
     this.stream = new Stream({
       address: () => address(path, { ...query, watch: true, resource_version: this.state.resume }),
       silentMs: SILENT_MS,
@@ -98,6 +104,12 @@ export class Live<T extends Keyed> {
   /** Keep current until the function that is returned is called. */
   use(): () => void {
     return this.stream.use();
+  }
+
+  /** A value the server gave us in another way, such as the answer to a command. */
+  put(item: T): void {
+    this.state.items.set(this.keyOf(item), item);
+    this.bump();
   }
 
   private take(data: string, id: string | null): boolean {

@@ -153,7 +153,7 @@ function Numbers() {
     ['Cost per hour', cost === undefined ? '–' : money(cost), cost === undefined || total === 0 ? '' : `${money(cost / total)} a GPU`, href('/instances'), ''],
   ];
   return (
-    <section class="numbers panel" aria-label="The fleet in numbers" data-tour="numbers">
+    <section class="fleet-numbers panel" aria-label="The fleet in numbers" data-tour="numbers">
       <ul>
         {numbers.map(([name, value, more, link, tone]) => (
           <li key={name}>

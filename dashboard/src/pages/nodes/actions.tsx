@@ -214,7 +214,7 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
           )}
         </div>
         {action === 'DRAIN' && (
-          <label class="check">
+          <label class="check-row">
             <input type="checkbox" checked={force.value} onChange={(event) => (force.value = event.currentTarget.checked)} /> End what still runs at the deadline
           </label>
         )}

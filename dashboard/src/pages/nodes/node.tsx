@@ -162,7 +162,7 @@ function Lead({ node, why, instance }: { node: Node; why: Why | null; instance: 
   const sick = node.health.status !== 'HEALTHY' && node.status !== 'TERMINATED';
   const look = sick ? lookOf(HEALTH, node.health.status) : lookOf(NODE_STATUS, node.status);
   return (
-    <div class={`lead tone-${look.tone}`}>
+    <div class={`node-lead tone-${look.tone}`}>
       <Glyph name={look.glyph} />
       <div>
         <p>
