@@ -9,7 +9,9 @@ export function count(value: number): string {
 }
 
 /** US dollars; cents only where they matter. */
-export function money(value: number): string {
+export function money(amount: number): string {
+  // What is nothing has no sign.
+  const value = Math.abs(amount) < 0.005 ? 0 : amount;
   return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value);
 }
 

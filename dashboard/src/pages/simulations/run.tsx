@@ -112,13 +112,13 @@ export function OneRun({ run }: { run: Run }) {
           />
         </Section>
       )}
-      <Section title="Every fault" aside={<span class="muted">seconds after it happened</span>}>
-        <Table label="Faults" columns={FAULTS} rows={run.faults} rowKey={(one) => `${one.at} ${one.target} ${one.kind}`} order="at" parameter="faults" empty={<Empty title="There is none" />} />
-      </Section>
       <p class="muted digest">
         Seed {run.seed}, digest <Text value={run.digest} mono max={80} brief /> <Copy text={run.digest} label="Copy the digest" />
       </p>
       <Equivalent cli={run.replay} label="Replay it, step by step the same" />
+      <Section title="Every fault" aside={<span class="muted">seconds after it happened</span>}>
+        <Table label="Faults" columns={FAULTS} rows={run.faults} rowKey={(one) => `${one.at} ${one.target} ${one.kind}`} order="at" parameter="faults" empty={<Empty title="There is none" />} />
+      </Section>
     </>
   );
 }
