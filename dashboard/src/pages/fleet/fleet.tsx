@@ -24,7 +24,7 @@ import { FleetMap } from './map';
 
 /** Nodes that are not simply in service and well: few, even of many. */
 const TROUBLED = "not (status = 'ACTIVE' and health = 'healthy' and liveness = 'Fresh') and status != 'TERMINATED'";
-const troubled = new Live<Node>(`${FLEET}/nodes`, { fields: `${NODE_FIELDS},findings.ends_at,flaps`, search: TROUBLED });
+const troubled = new Live<Node>(`${FLEET}/nodes`, { fields: `${NODE_FIELDS},findings.ends_at,flaps,gpus.uuid`, search: TROUBLED });
 const replacements = new Polled<InstanceList>(`${FLEET}/instances`, 5_000, { search: 'replaces is not null', size: 200, order: 'since desc' });
 const notReady = ['clusters', 'nodepools'].map(
   (kind) => new Polled<ResourceList>(`${BASE_API}/${kind}`, 10_000, { search: "status.phase = 'Not Ready'", size: 50 }),

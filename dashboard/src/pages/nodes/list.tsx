@@ -107,11 +107,9 @@ export default function Nodes() {
   );
 }
 
-/** What the GPUs measure now: from the stream of the fleet; a node's document has only what it had when it changed. */
-function measured(node: Node, live: 't' | 'u'): number[] {
-  const now = fleet.model.nodes.get(node.id)?.[live];
-  const all = now ?? node.gpus.map((gpu) => (live === 't' ? gpu.temperature : gpu.utilization) ?? null);
-  return all.filter((value): value is number => typeof value === 'number');
+/** What the GPUs measure now, from the stream of the fleet. */
+function measured(node: Node, what: 't' | 'u'): number[] {
+  return (fleet.model.nodes.get(node.id)?.[what] ?? []).filter((value): value is number => typeof value === 'number');
 }
 
 function hottest(node: Node): number | null {
