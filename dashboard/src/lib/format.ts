@@ -10,7 +10,8 @@ export function count(value: number): string {
 
 /** US dollars; cents only where they matter. */
 export function money(value: number): string {
-  return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value);
+  // `|| 0`: a sum of nothing may be minus zero, which nobody wants to read.
+  return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value || 0);
 }
 
 /** `1 node`, `2 nodes`. */

@@ -9,6 +9,7 @@ import { href, query, segment, setQuery } from '../../lib/router';
 import { toSearch } from '../../lib/search';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
 import { NODE_FIELDS, nodes } from '../../lib/stores';
+import { shortUuids } from '../../lib/text';
 import type { Node } from '../../lib/types';
 import { Age, Badge, Empty, ErrorBox, PageHead, Spinner, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
@@ -169,5 +170,5 @@ const COLUMNS: Column<Node>[] = [
     value: busy,
   },
   { key: 'since', head: 'Since', end: true, hide: 'tablet', width: '10ch', cell: (node) => <Age at={node.duty.since ?? node.health.since} word={false} />, value: (node) => -Date.parse(node.duty.since ?? node.health.since) },
-  { key: 'reason', head: 'Why', hide: 'phone', cell: (node) => <span class="muted"><Text value={reasonOf(node)} max={160} brief /></span>, value: reasonOf },
+  { key: 'reason', head: 'Why', hide: 'phone', cell: (node) => <span class="muted"><Text value={shortUuids(reasonOf(node))} max={160} brief /></span>, value: reasonOf },
 ];
