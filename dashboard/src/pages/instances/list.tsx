@@ -202,7 +202,7 @@ function shareColumns(cut: Cut, all: number, most: number): Column<Share>[] {
     { key: 'cost', head: '$/h', end: true, width: '12ch', cell: (one) => money(one.cost), value: (one) => one.cost },
     { key: 'part', head: 'Of all', end: true, hide: 'phone', width: '10ch', cell: (one) => percent(one.cost, all), value: (one) => one.cost },
     { key: 'wasted', head: 'No work $/h', end: true, width: '13ch', cell: (one) => (one.wasted > 0 ? <span class="tone-warn toned">{money(one.wasted)}</span> : '–'), value: (one) => one.wasted },
-    { key: 'bar', head: '', hide: 'phone', cell: (one) => <Meter part={one.cost} whole={most} tone={one.wasted > one.cost / 2 ? 'warn' : 'ok'} label={`${money(one.cost)} an hour`} /> },
+    { key: 'bar', head: 'Beside the dearest', hide: 'phone', cell: (one) => <Meter part={one.cost} whole={most} tone={one.wasted > one.cost / 2 ? 'warn' : 'ok'} label={`${money(one.cost)} an hour`} /> },
   ];
 }
 
@@ -229,7 +229,7 @@ function Orphans({ list }: { list: readonly Orphan[] }) {
     { key: 'seen', head: 'Seen for', end: true, width: '11ch', cell: (one) => <Age at={one.first_seen} word={false} />, value: (one) => -Date.parse(one.first_seen) },
     {
       key: 'do',
-      head: '',
+      head: 'Action',
       end: true,
       width: '120px',
       cell: (one) =>

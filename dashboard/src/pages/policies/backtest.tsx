@@ -107,7 +107,7 @@ export function Backtest({ policy }: { policy: PolicyPut | null }) {
 }
 
 const COLUMNS: Column<NodeChange>[] = [
-  { key: 'kind', head: '', width: '14ch', cell: (one) => <Badge look={{ ...KIND[one.kind], means: '' }} quiet />, value: (one) => one.kind },
+  { key: 'kind', head: 'Change', width: '14ch', cell: (one) => <Badge look={{ ...KIND[one.kind], means: '' }} quiet />, value: (one) => one.kind },
   { key: 'node', head: 'Node', cell: (one) => <a href={href(`/nodes/${segment(one.node)}`)}><Text value={one.node} max={80} mono /></a>, value: (one) => one.node },
   { key: 'worst', head: 'As', width: '12ch', cell: (one) => <Badge look={lookOf(SEVERITY, one.worst)} quiet />, value: (one) => one.worst },
   { key: 'rules', head: 'Rules', hide: 'phone', cell: (one) => <><Text value={one.now.join(', ') || 'none'} max={120} /> → <Text value={one.then.join(', ') || 'none'} max={120} /></> },
