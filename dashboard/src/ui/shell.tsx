@@ -119,8 +119,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             <ConnectionState />
             <button type="button" class="jump" onClick={openPalette} aria-label="Jump to Ctrl K: search anything">
               <Icon name="search" />
-              <span class="jump-words">Jump to</span>
-              <kbd>Ctrl K</kbd>
+              <span class="jump-words">Jump to</span> <kbd>Ctrl K</kbd>
             </button>
           </div>
         </header>
