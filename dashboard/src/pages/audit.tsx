@@ -147,7 +147,9 @@ export default function Audit() {
           order="-at"
           empty={
             <Empty title={typed ? 'No record matches' : 'People have done nothing yet'}>
-              {count(all.length)} records are here{people ? ', of which most are of adapters, agents and Argosy itself: choose Everybody to see them.' : '.'}
+              {all.length === 0
+                ? 'Whatever is done is written here: by whom, when and why.'
+                : `${plural(all.length, 'record')} are here${people ? ', most of them of adapters, agents and Argosy itself: choose Everybody to see them' : ''}.`}
             </Empty>
           }
         />

@@ -78,7 +78,7 @@ export default function Instances() {
               <input type="checkbox" checked={past} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : null })} /> Also those that are returned or failed
             </label>
           </p>
-          {problem && problem.status !== 400 && problem.status !== 0 ? (
+          {problem?.status === 400 ? null : problem && problem.status !== 0 ? (
             <ErrorBox problem={problem} />
           ) : !store.ready.value && !problem ? (
             <Spinner what="Reading instances" />
