@@ -71,7 +71,7 @@ export function OneRun({ run }: { run: Run }) {
           <div class="plots">
             <Plot title="GPUs" at={at} lines={plots.capacity} format={(value) => count(Math.round(value))} place={span} from={lowest} sync={SYNC} />
             <Plot title="Goodput" at={at} lines={plots.goodput} format={(value) => `${Math.round(value * 100)} %`} place={span} to={1} sync={SYNC} />
-            <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => money(value)} place={span} sync={SYNC} />
+            <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => `$${count(Math.round(value))}`} place={span} sync={SYNC} />
             <Plot title="Nodes out of service by Argosy, against the budget" at={at} lines={plots.budget} format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
           </div>
         )}
