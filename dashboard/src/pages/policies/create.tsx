@@ -4,7 +4,7 @@ import { ApiError, FLEET, get, put } from '../../lib/api';
 import { nameProblem, NAME_MAX } from '../../lib/resource';
 import { policyPut, shapePolicy } from '../../lib/policy';
 import { go, href, segment } from '../../lib/router';
-import { mayAct } from '../../lib/session';
+import { mayAdminister } from '../../lib/session';
 import type { Policy, PolicyList, PolicyPut } from '../../lib/types';
 import { PageHead } from '../../ui/basics';
 import { Editor } from '../../ui/editor';
@@ -29,7 +29,7 @@ const START: PolicyPut = {
 export default function CreatePolicy() {
   const name = useSignal('');
   const wrong = nameProblem(name.value);
-  if (!mayAct.value) return <NotYours />;
+  if (!mayAdminister.value) return <NotYours role="Admin" />;
   const path = `${FLEET}/policies/${segment(name.value || 'NAME')}`;
   return (
     <>
