@@ -276,7 +276,7 @@ function AttentionItem({ item }: { item: Attention }) {
         <Glyph name={GLYPHS[item.tone]} />
       </span>
       <div class="attention-what">
-        <p>
+        <p class="attention-head">
           <a href={item.link}>
             <Text value={item.what} max={140} brief />
           </a>
