@@ -8,7 +8,7 @@ import { Live, Polled, useLive } from '../../lib/live';
 import { shares, total, wasteOf, type Cut, type Share } from '../../lib/money';
 import { href, query, segment, setQuery } from '../../lib/router';
 import { text, toSearch } from '../../lib/search';
-import { mayAct } from '../../lib/session';
+import { mayAdminister } from '../../lib/session';
 import { INSTANCE, lookOf } from '../../lib/states';
 import { nodes, providers } from '../../lib/stores';
 import type { Instance, Node, Orphan, OrphanList } from '../../lib/types';
@@ -235,7 +235,7 @@ function Orphans({ list }: { list: readonly Orphan[] }) {
       cell: (one) =>
         one.reap ? (
           <span class="muted">being returned</span>
-        ) : mayAct.value ? (
+        ) : mayAdminister.value ? (
           <button type="button" class="button button-small button-danger" onClick={() => (reaping.value = one)}>
             Return…
           </button>
