@@ -1,0 +1,92 @@
+// Measures the built dashboard in a real browser, without a server: bundle size, first contentful paint on loopback,
+// frames per second of the map, memory. `npm run build` first. `--minutes N` streams for longer; `--headed` shows it.
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+
+const DIST = new URL('../dist', import.meta.url).pathname;
+const TYPES = { js: 'text/javascript', css: 'text/css', html: 'text/html', svg: 'image/svg+xml', woff2: 'font/woff2' };
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1]) || 0.25;
+
+if (!existsSync(join(DIST, 'index.html'))) {
+  console.error('There is no dist/: run `npm run build` first.');
+  process.exit(1);
+}
+
+/** Every file, gzipped where that helps, as the server sends it. */
+function sizes() {
+  const files = readdirSync(DIST, { recursive: true })
+    .map(String)
+    .filter((name) => statSync(join(DIST, name)).isFile());
+  const size = (name) => (name.endsWith('.woff2') ? statSync(join(DIST, name)).size : gzipSync(readFileSync(join(DIST, name)), { level: 9 }).length);
+  const sum = (list) => list.reduce((total, name) => total + size(name), 0);
+  return {
+    all: sum(files),
+    code: sum(files.filter((name) => /\.(js|css|html)$/.test(name))),
+    fonts: sum(files.filter((name) => name.endsWith('.woff2'))),
+  };
+}
+
+const server = createServer((request, response) => {
+  const { pathname } = new URL(request.url, 'http://localhost');
+  if (pathname.startsWith('/ui')) {
+    const wanted = join(DIST, pathname.slice(3));
+    const file = wanted.startsWith(DIST) && existsSync(wanted) && statSync(wanted).isFile() ? wanted : join(DIST, 'index.html');
+    response.writeHead(200, { 'content-type': TYPES[file.split('.').at(-1)] ?? 'text/plain', 'content-security-policy': CSP });
+    createReadStream(file).pipe(response);
+    return;
+  }
+  response.writeHead(pathname === '/healthz' ? 200 : 503, { 'content-type': 'application/json' });
+  response.end('{}');
+});
+await new Promise((done) => server.listen(0, '127.0.0.1', done));
+const base = `http://127.0.0.1:${server.address().port}/ui`;
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  headless: !process.argv.includes('--headed'),
+  args: ['--no-sandbox', '--enable-precise-memory-info'],
+});
+try {
+  const size = sizes();
+  const kb = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
+  console.log(`bundle, gzipped          ${kb(size.all)} (code and styles ${kb(size.code)}, fonts ${kb(size.fonts)})`);
+
+  const paints = [];
+  for (let i = 0; i < 5; i += 1) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    await page.goto(`${base}/nodes`);
+    await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0);
+    paints.push(await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime));
+    await page.close();
+  }
+  paints.sort((a, b) => a - b);
+  console.log(`first contentful paint   ${paints[2].toFixed(0)} ms (median of 5, cold cache, loopback)`);
+
+  for (const colour of ['health', 'temperature']) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    await page.goto(`${base}/bench?gpus=80000&updates=1000&color=${colour}`);
+    await page.waitForSelector('#bench');
+    const heap = () => page.evaluate(() => performance.memory.usedJSHeapSize / 1024 / 1024);
+    await page.waitForTimeout(3000);
+    const before = await heap();
+    await page.waitForTimeout((colour === 'health' ? minutes : 0.2) * 60_000);
+    const data = await page.locator('#bench').evaluate((element) => ({ ...element.dataset }));
+    const after = await heap();
+    console.log(
+      `map by ${colour.padEnd(12)}      ${data.fps} frames a second for ${data.seconds} s, longest ${data.worst} ms, ${data.updates} updates a second ` +
+        `(${data.busy} ms of each second), heap ${before.toFixed(0)} to ${after.toFixed(0)} MiB`,
+    );
+    if (errors.length > 0) throw new Error(errors.join('\n'));
+    await page.close();
+  }
+} finally {
+  await browser.close();
+  server.close();
+}
