@@ -199,7 +199,21 @@ pub fn run_many(
         ended.collect::<Result<Vec<_>, _>>().map(|done| done.into_iter().flatten().collect())
     })?;
     all.sort_by_key(|(seed, _)| *seed);
+    // What was done when somebody stopped it counts.
+    let begun = all.len();
+    all.retain(|(_, outcome)| *outcome != Err(RunError::Stopped));
+    if all.is_empty() && 0 < begun {
+        return Err(RunError::Stopped);
+    }
     all.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// How many bytes this process has in memory, where the kernel says so.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1_024)
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> RunError {

@@ -9,7 +9,7 @@ use argosy_agent::agent::{Event, Exit};
 use argosy_agent::gpu::fake::injection::Injection;
 use argosy_agent::swarm::{Act, Disk, Load, Machine, Spec};
 use argosy_api::rpc::attach::{Said, Told};
-use argosy_control::pulse::{Moment, Pulse};
+use argosy_control::pulse::{Attached, Moment, Pulse};
 use argosy_core::access::Caller;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
@@ -61,6 +61,9 @@ pub(crate) struct Unit {
 /// How many commands of a machine are remembered: one runs at a time, and few wait.
 const TOLD_MAX: usize = 8;
 
+/// With more machines than this, those that have nothing to say are folded: each takes tens of kilobytes.
+const WHOLE_MAX: usize = 50_000;
+
 /// What a machine is doing.
 pub(crate) enum Power {
     /// It is off, or no more.
@@ -69,6 +72,12 @@ pub(crate) enum Power {
     Booting,
     /// Its agent runs.
     On(Box<Machine>),
+    /// Its agent has nothing to say, and is left out: it starts anew when something happens to the machine.
+    Folded {
+        /// Its stream, for the process that it was open at.
+        _place: Attached,
+        process: usize,
+    },
     /// It is on, and its agent ended because it was told to.
     Idle,
 }
@@ -109,12 +118,12 @@ impl Unit {
 
     /// Its agent runs.
     pub(crate) fn is_on(&self) -> bool {
-        matches!(self.power, Power::On(_))
+        matches!(self.power, Power::On(_) | Power::Folded { .. })
     }
 
     /// What is on it works: the machine has power.
     pub(crate) fn has_power(&self) -> bool {
-        matches!(self.power, Power::On(_) | Power::Idle)
+        self.is_on() || matches!(self.power, Power::Idle)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -224,8 +233,29 @@ impl World {
         let now = self.now();
         let Some(unit) = self.units.get_mut(index) else { return };
         unit.calm_since = now;
-        if unit.parked.take().is_some() {
+        let parked = unit.parked.take().is_some();
+        if matches!(unit.power, Power::Folded { .. }) {
+            unit.power = Power::Booting;
+            unit.start += 1;
+            let start = unit.start;
+            self.boot(index, start);
+        } else if parked {
             self.step(index, Event::Woke);
+        }
+    }
+
+    /// Leaves an agent out that has nothing to say, with its end of the stream and the server's.
+    fn fold(&mut self, index: usize) {
+        let Some(unit) = self.units.get_mut(index) else { return };
+        let connection = unit.connection.and_then(|id| self.connections.get(&id));
+        let process = connection.and_then(Connection::open_at);
+        let (Some(process), Some(pulse)) = (process, &unit.parked) else { return };
+        let folded = Power::Folded { _place: pulse.attach(), process };
+        if let Power::On(machine) = std::mem::replace(&mut unit.power, folded) {
+            unit.disk = machine.into_disk();
+        }
+        if let Some(id) = unit.connection.take() {
+            self.connections.remove(&id);
         }
     }
 
@@ -314,6 +344,9 @@ impl World {
             && let Some(up) = self.processes.get(process).and_then(|process| process.up.as_ref())
         {
             unit.parked = up.control.nodes.board.find(&unit.spec.node_id);
+            if unit.sick.is_empty() && WHOLE_MAX < self.units.len() {
+                self.fold(index);
+            }
         }
     }
 
@@ -352,7 +385,11 @@ impl World {
         for (index, unit) in self.units.iter_mut().enumerate() {
             let Some(pulse) = &unit.parked else { continue };
             let connection = unit.connection.and_then(|id| self.connections.get(&id));
-            let Some(process) = connection.and_then(Connection::open_at) else {
+            let open = match &unit.power {
+                Power::Folded { process, .. } => Some(*process),
+                _ => connection.and_then(Connection::open_at),
+            };
+            let Some(process) = open else {
                 lost.push(index);
                 continue;
             };

@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How many measurements a run takes.
 const STEPS: u32 = 240;
 
+/// With fewer machines than this, what the program itself takes would count for too much.
+const MEASURED_LEAST: u64 = 10_000;
+
 /// What is measured.
 pub(crate) struct Gauge {
     pub(crate) faults: Vec<Fault>,
@@ -470,6 +473,12 @@ impl World {
         }
         let (simulated_seconds, events) = (self.seconds(), self.tape.events());
         let gpus = self.gauge.series.present.iter().copied().max().unwrap_or(0);
+        // The whole process counts, so that it says something of large fleets alone.
+        let nodes = self.gauge.nodes_max;
+        let bytes_per_node = (MEASURED_LEAST <= nodes)
+            .then(crate::run::resident_bytes)
+            .flatten()
+            .map(|bytes| bytes / nodes.max(1));
         let gauge = &mut self.gauge;
         Outcome {
             scenario: self.scenario.name.clone(),
@@ -487,7 +496,7 @@ impl World {
             rules: std::mem::take(&mut gauge.rules),
             work: gauge.work.take().map(|work| work.work()),
             money,
-            bytes_per_node: None,
+            bytes_per_node,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! What is said on a stream arrives in its order or not at all; what breaks it loses what is on its way in both
 //! directions, and one side may learn of it long after the other.
 
-use super::fleet::Power;
+use super::fleet::{Power, Unit};
 use super::process::Process;
 use super::tape::{Tape, lock, timer};
 use super::{Happening, World};
@@ -333,6 +333,16 @@ impl World {
             }
             let at = self.now() + self.latency();
             self.heap.push(at, Happening::Parted { connection: id });
+        }
+        let folded = |unit: &Unit| matches!(unit.power, Power::Folded { process: at, .. } if at == process);
+        let folded = self.units.iter().enumerate().filter(|(_, unit)| folded(unit));
+        let folded: Vec<usize> = folded.map(|(index, _)| index).collect();
+        for index in folded {
+            let latency = self.latency();
+            if let Some(unit) = self.units.get_mut(index) {
+                unit.parked = None;
+            }
+            self.boot_after(index, latency);
         }
     }
 
