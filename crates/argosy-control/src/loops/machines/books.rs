@@ -3,7 +3,7 @@
 
 use super::shelf::Shelf;
 use super::step::put_book;
-use super::{Bench, SELF};
+use super::{Bench, SELF, picture};
 use crate::Error;
 use crate::command::sheet::abandon;
 use crate::office::{Mutation, Office, system};
@@ -18,14 +18,14 @@ use argosy_core::inventory::{
     compare as judge,
 };
 use argosy_core::machine::{Machine, Trouble};
-use argosy_core::node::{Duty, NodeId, is_owned};
+use argosy_core::node::{Duty, Liveness, NodeId, is_owned};
 use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Txn};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tracing::{error, info, warn};
 use uuid::Uuid;
@@ -449,7 +449,7 @@ fn judged(
     began_at: Timestamp,
 ) -> (Comparison, SeenThen) {
     // Copied, so that nobody waits for us to think.
-    let (records, orphans, book, pools) = bench.office.store.read(|view| {
+    let (records, orphans, book, pools, heard) = bench.office.store.read(|view| {
         let theirs = view.instances().filter(|record| record.value.order.provider == provider);
         let orphans = view.orphans().filter(|orphan| orphan.value.provider == provider);
         let pools = view.resources(Kind::NodePool).filter_map(|pool| {
@@ -466,6 +466,7 @@ fn judged(
             orphans.map(|orphan| orphan.value.clone()).collect::<Vec<_>>(),
             view.provider_book(provider).cloned(),
             pools.collect::<BTreeMap<ResourceId, PoolFacts>>(),
+            heard(bench, view, provider),
         )
     });
     let fresh = ProviderBook { name: provider.to_owned(), ..ProviderBook::default() };
@@ -477,11 +478,25 @@ fn judged(
         orphans: orphans.iter().map(|orphan| &**orphan).collect(),
         book: book.as_ref().map_or(&fresh, |book| &*book.value),
         pool: &pool,
+        heard: &|record| heard.contains(&record.id),
         price: &price,
     };
     let listing = Listing { provider, machines, began_at, first: !shelf.compared };
     let found = judge(&listing, &known, &shelf.abilities, bench.office.clock.now());
     (found, SeenThen { book: book.map(|book| book.revision), records })
+}
+
+/// The records of a provider whose nodes are heard.
+fn heard(bench: &Bench, view: &View, provider: &str) -> HashSet<InstanceId> {
+    let excused = view.outlook().is_some();
+    let theirs = view.instances().filter(|record| record.value.order.provider == provider);
+    let heard = theirs.filter(|record| {
+        let id = record.value.id.as_str();
+        let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant);
+        let fresh = node.is_some_and(|node| node.value.liveness == Liveness::Fresh);
+        fresh && picture::is_heard(bench.board.find(id).as_ref(), excused)
+    });
+    heard.map(|record| record.value.id.clone()).collect()
 }
 
 /// Keeps records as a listing shows them, where nobody else changed them meanwhile.

@@ -2,6 +2,7 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
+use crate::pulse::Pulse;
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::{Catalog, ProviderCatalog};
@@ -247,8 +248,7 @@ fn seen(
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
         commanded: view.commands_of(id).any(|command| ours(&command.value)),
-        // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
-        heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
+        heard: is_heard(pulse.as_ref(), excused),
         utilization: pulse.and_then(|pulse| pulse.live().sample).and_then(|sample| busy(&sample)),
         lost_for: lost
             .filter(|_| !excused)
@@ -256,6 +256,12 @@ fn seen(
         record: record.clone(),
         node,
     }
+}
+
+/// Whether what a node's document says of it holds: it was heard since we began to listen. While nothing
+/// excuses silence, who is not heard is marked; so who is not marked is heard.
+pub(super) fn is_heard(pulse: Option<&Arc<Pulse>>, excused: bool) -> bool {
+    !excused || pulse.is_some_and(|pulse| pulse.live().heard_at.is_some())
 }
 
 /// How long a node that was booted again has to show whether it is well.

@@ -351,6 +351,19 @@ async fn g11_when_somebody_vouches_for_the_listing_it_is_believed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn g11_the_only_machine_is_replaced_when_it_vanished_and_not_while_its_node_is_heard() {
+    let world = settled(1, json!({})).await;
+    world.cloud().each(|made| made.hidden = true);
+    let still = |world: &World| world.cloud().asked_for("create") == 1 && world.running() == 1;
+    world.keeps("nothing is concluded", minutes(20), still).await;
+    world.cloud().each(|made| made.on = false);
+    world.soon("another is bought", |world| world.cloud().asked_for("create") == 2).await;
+    world.soon("the pool is ready", World::is_ready).await;
+    let vanished = world.gone_because(|reason| *reason == Reason::Vanished);
+    assert_eq!(vanished.len(), 1, "{}", world.states());
+}
+
+#[tokio::test(start_paused = true)]
 async fn g12_machines_that_never_register_are_returned_and_after_three_none_is_bought() {
     let world = World::with(settings()).await;
     world.cloud().lie(|lies| lies.no_boot = true);
