@@ -595,6 +595,11 @@ impl Desk {
             let (bench, key) = (self.bench.clone(), Key::Record(id.clone()));
             return self.start(key, job::registered(bench, record));
         }
+        if record.accompanied(registered, now).is_some() {
+            let (bench, key) = (self.bench.clone(), Key::Record(id.clone()));
+            return self
+                .start(key, async move { job::settle(books::accompanied(&bench, &record).await) });
+        }
         // Before our records are known to be true nothing is done by them.
         let due = next(&record, &shelf.abilities, &self.bench.settings().limits, now);
         let wake = match due {

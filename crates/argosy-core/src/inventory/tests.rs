@@ -426,7 +426,8 @@ fn g11_a_machine_whose_node_is_heard_is_not_gone_whatever_a_listing_says() {
     }
     let mut world = World { heard: vec![1], ..World::running(1) };
     let alarm = world.lists(&[], 600).alarms.remove(0);
-    let start = "aws does not show i-1 of workers-00000001, and its node is heard: it is left alone";
+    let start =
+        "aws does not show i-1 of workers-00000001, and its node is heard: it is left alone";
     assert!(alarm.starts_with(start), "{alarm}");
     // Shown again, there is nothing odd about it any more; and it is told of anew if that was not the end.
     assert!(world.lists(&ups([1]), 720).instances[0].sight.is_well());

@@ -351,6 +351,25 @@ pub(super) async fn registered(
     bench.office.decide(decide).await.map(|_| ())
 }
 
+/// The node of a machine that runs is not known any more, or is known again.
+pub(super) async fn accompanied(bench: &Bench, record: &Instance) -> Result<(), Error> {
+    let decide = |view: &View, now: Timestamp| {
+        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, None)) };
+        let node = view.node(record.id.as_str());
+        let known = node.is_some_and(|node| node.value.tenant == record.tenant);
+        let Some(after) = before.value.accompanied(known, now) else { return Ok((None, None)) };
+        let mut txn = fenced(bench, now);
+        put(&mut txn, view, "accompany", before, after, now)?;
+        Ok((Some(txn), Some(known)))
+    };
+    match bench.office.decide(decide).await?.1 {
+        Some(false) => warn!(instance = %record.id, "the node of a machine is not known any more"),
+        Some(true) => info!(instance = %record.id, "the node of a machine has registered again"),
+        None => {}
+    }
+    Ok(())
+}
+
 /// Forgets a record that is over, and its node with it.
 pub(super) async fn forget(bench: &Bench, record: &Instance) -> Result<(), Error> {
     let caller = system(SELF);
