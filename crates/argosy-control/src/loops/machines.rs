@@ -23,6 +23,7 @@ use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
+use crate::stats::MachineAlarm;
 use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next};
@@ -532,6 +533,7 @@ impl Desk {
         let (task, ended) = match ended {
             Ok(ended) => ended,
             Err(death) => {
+                self.bench.office.stats.machine_alarms.raise(MachineAlarm::Died);
                 error!(%death, "a job about machines died");
                 (death.id(), Ended::Trouble)
             }
@@ -587,6 +589,7 @@ impl Desk {
         }
         let Some(shelf) = self.shelves.get(&record.order.provider) else {
             // The server refuses to start like this; the configuration may have changed under a takeover.
+            self.bench.office.stats.machine_alarms.raise(MachineAlarm::Unconfigured);
             warn!(instance = %id, provider = record.order.provider, "its provider is not configured");
             return self.alarms.set(&topic, None);
         };
@@ -784,6 +787,7 @@ impl Desk {
                 saved
             }
             Err(trouble) => {
+                self.bench.office.stats.machine_alarms.raise(MachineAlarm::ListFailed);
                 warn!(provider = name, %trouble, "could not list machines");
                 books::provider_failed(&self.bench, &name, &trouble).await.map(|()| Vec::new())
             }

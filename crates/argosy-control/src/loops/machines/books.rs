@@ -3,10 +3,11 @@
 
 use super::shelf::Shelf;
 use super::step::put_book;
-use super::{Bench, SELF, picture};
+use super::{Bench, SELF};
 use crate::Error;
 use crate::command::sheet::abandon;
 use crate::office::{Mutation, Office, system};
+use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::backoff;
 use argosy_core::gate::Held;
@@ -27,6 +28,7 @@ use argosy_store::{Revision, Txn};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
@@ -45,6 +47,9 @@ const HELD_FOR: (SignedDuration, SignedDuration) =
 /// An orphan that somebody wants gone is left alone for so long after it was first seen: what looks like
 /// nobody's may be another process's newest.
 const QUARANTINE: SignedDuration = SignedDuration::from_mins(10);
+
+/// A node that spoke so lately is there: longer than any pause between heartbeats that we ask for.
+const HEARD_WITHIN: Duration = Duration::from_mins(5);
 
 /// Which control plane this is; made up once.
 pub(super) async fn installation(office: &Office, fence: &Fence) -> Result<Uuid, Error> {
@@ -173,7 +178,7 @@ pub(super) async fn answered(
             put_book(&mut txn, book, after, &system(SELF), now);
         }
         let trouble = answer.as_ref().err();
-        mind_provider(&mut txn, view, &record.order.provider, trouble, now);
+        mind_provider(bench, &mut txn, view, &record.order.provider, trouble, now);
         Ok((Some(txn), ()))
     };
     bench.office.decide(decide).await.map(|_| ())
@@ -181,6 +186,7 @@ pub(super) async fn answered(
 
 /// Keeps the book of a provider: paused while it does not take our credentials (G8).
 fn mind_provider(
+    bench: &Bench,
     txn: &mut Txn,
     view: &View,
     name: &str,
@@ -212,7 +218,8 @@ fn mind_provider(
     }
     match &paused {
         Some(paused) => {
-            error!(provider = name, trouble = %paused.trouble, "nothing is bought there")
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Paused);
+            error!(provider = name, trouble = %paused.trouble, "nothing is bought there");
         }
         None => info!(provider = name, "it takes our credentials again"),
     }
@@ -240,7 +247,7 @@ pub(super) async fn provider_failed(
 ) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
         let mut txn = fenced(bench, now);
-        mind_provider(&mut txn, view, name, Some(trouble), now);
+        mind_provider(bench, &mut txn, view, name, Some(trouble), now);
         Ok(((!txn.is_empty()).then_some(txn), ()))
     };
     bench.office.decide(decide).await.map(|_| ())
@@ -252,6 +259,7 @@ pub(super) async fn look_failed(
     record: &Instance,
     trouble: &Trouble,
 ) -> Result<(), Error> {
+    bench.office.stats.machine_alarms.raise(MachineAlarm::LookFailed);
     warn!(instance = %record.id, %trouble, "could not look for a machine");
     let later = |record: &Instance, now: Timestamp| Some(record.unseen(trouble, now));
     amend(bench, record, "look", later).await?;
@@ -260,6 +268,7 @@ pub(super) async fn look_failed(
 
 /// The gate did not open: it is tried again.
 pub(super) async fn held(bench: &Bench, record: &Instance, held: &Held) -> Result<(), Error> {
+    bench.office.stats.machine_alarms.raise(MachineAlarm::Held);
     warn!(instance = %record.id, %held, "did not return a machine");
     let later = |record: &Instance, now: Timestamp| {
         let State::Terminating(leaving) = &record.state else { return None };
@@ -363,7 +372,10 @@ pub(super) async fn accompanied(bench: &Bench, record: &Instance) -> Result<(), 
         Ok((Some(txn), Some(known)))
     };
     match bench.office.decide(decide).await?.1 {
-        Some(false) => warn!(instance = %record.id, "the node of a machine is not known any more"),
+        Some(false) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Nodeless);
+            warn!(instance = %record.id, "the node of a machine is not known any more");
+        }
         Some(true) => info!(instance = %record.id, "the node of a machine has registered again"),
         None => {}
     }
@@ -419,12 +431,14 @@ pub(super) async fn compare(
     };
     orphans.retain(|orphan| !orphan.tags.instance.as_ref().is_some_and(elsewhere));
     adopted.retain(|record| !elsewhere(&record.id));
+    bench.office.stats.machine_alarms.add(MachineAlarm::Listing, alarms.len());
     for alarm in &alarms {
         error!(provider, alarm, "a listing shows what should not be");
     }
     for (id, notice) in notices {
         let known = seen.records.get(&id).is_some_and(|record| record.value.notice.is_some());
         if !known {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Notice);
             warn!(instance = %id, ?notice, "the provider gives notice");
         }
     }
@@ -507,13 +521,15 @@ fn judged(
 
 /// The records of a provider whose nodes are heard.
 fn heard(bench: &Bench, view: &View, provider: &str) -> HashSet<InstanceId> {
-    let excused = view.outlook().is_some();
+    let (excused, now) = (view.outlook().is_some(), bench.office.clock.monotonic());
     let theirs = view.instances().filter(|record| record.value.order.provider == provider);
     let heard = theirs.filter(|record| {
         let id = record.value.id.as_str();
         let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant);
         let fresh = node.is_some_and(|node| node.value.liveness == Liveness::Fresh);
-        fresh && picture::is_heard(bench.board.find(id).as_ref(), excused)
+        // While something excuses silence nobody is marked for it: then what counts is who spoke lately.
+        let quiet_for = || bench.board.find(id).and_then(|pulse| pulse.quiet_for(now));
+        fresh && (!excused || quiet_for().is_some_and(|time| time < HEARD_WITHIN))
     });
     heard.map(|record| record.value.id.clone()).collect()
 }
@@ -594,6 +610,7 @@ async fn keep_orphans(
         };
         if after != *known {
             if let Some(frozen) = after.frozen.as_ref().filter(|_| known.frozen.is_none()) {
+                bench.office.stats.machine_alarms.raise(MachineAlarm::Frozen);
                 error!(provider, message = frozen.message, "a listing cannot be true");
             }
             put_provider(&mut txn, before, after, now);

@@ -2,7 +2,6 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
-use crate::pulse::Pulse;
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::{Catalog, ProviderCatalog};
@@ -255,7 +254,8 @@ fn seen(
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
         commanded: view.commands_of(id).any(|command| ours(&command.value)),
-        heard: is_heard(pulse.as_ref(), excused),
+        // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
+        heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
         utilization: pulse.and_then(|pulse| pulse.live().sample).and_then(|sample| busy(&sample)),
         lost_for: lost_since
             .filter(|_| !excused)
@@ -263,12 +263,6 @@ fn seen(
         record: record.clone(),
         node,
     }
-}
-
-/// Whether what a node's document says of it holds: it was heard since we began to listen. While nothing
-/// excuses silence, who is not heard is marked; so who is not marked is heard.
-pub(super) fn is_heard(pulse: Option<&Arc<Pulse>>, excused: bool) -> bool {
-    !excused || pulse.is_some_and(|pulse| pulse.live().heard_at.is_some())
 }
 
 /// How long a node that was booted again has to show whether it is well.
