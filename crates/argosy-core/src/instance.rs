@@ -6,11 +6,12 @@
 //! What a newcomer gets wrong: an instance is not a node. It is what we pay for; the node is the agent that
 //! registers from it, under the instance's id.
 
+mod kept;
 mod next;
-
 mod step;
 mod told;
 
+pub use kept::{FAILED_KEPT_MAX, surplus};
 pub use next::{Limits, Next, next};
 pub use step::{ABSENT_FOR, ListingFacts, SETTLE};
 
