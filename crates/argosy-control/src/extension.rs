@@ -52,7 +52,8 @@ pub trait MetricsSource: Send + Sync + 'static {
     }
 
     /// What is known of a pool now. `beats` is what its nodes say. What cannot be true is found out later;
-    /// what is not known is left out.
+    /// what is not known is left out. It is dropped, and counts as an error, when it takes longer than twenty
+    /// seconds.
     ///
     /// # Errors
     /// Why nobody knows: then the size stays.

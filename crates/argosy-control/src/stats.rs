@@ -24,6 +24,108 @@ impl Counter {
     }
 }
 
+/// What people are told about machines and their providers, beside what the conditions of a pool say. Each is
+/// a line in the log as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineAlarm {
+    /// A listing shows what should not be: a machine nobody knows, one that is stopped, one that is missing
+    /// although its node is heard.
+    Listing,
+    /// A listing misses too much to be believed.
+    Frozen,
+    /// A provider does not take our credentials.
+    Paused,
+    /// A provider's machines could not be listed.
+    ListFailed,
+    /// A machine could not be looked for.
+    LookFailed,
+    /// A machine was to be returned, and a guard did not let it go.
+    Held,
+    /// A provider did not return a machine.
+    ReturnFailed,
+    /// A machine that was returned is there after a quarter of an hour, and may cost.
+    Overdue,
+    /// A machine could not be booted again.
+    RebootFailed,
+    /// A machine that nobody knows was to go, and did not.
+    ReapFailed,
+    /// The node of a machine that runs is not known any more.
+    Nodeless,
+    /// A provider takes a machine back, or will work on it.
+    Notice,
+    /// What a pool's size is judged by could not be measured.
+    MeasureFailed,
+    /// The provider of a machine is not configured.
+    Unconfigured,
+    /// A job about machines died of a mistake in this program.
+    Died,
+}
+
+impl MachineAlarm {
+    /// Every one.
+    pub const ALL: [Self; 15] = [
+        Self::Listing,
+        Self::Frozen,
+        Self::Paused,
+        Self::ListFailed,
+        Self::LookFailed,
+        Self::Held,
+        Self::ReturnFailed,
+        Self::Overdue,
+        Self::RebootFailed,
+        Self::ReapFailed,
+        Self::Nodeless,
+        Self::Notice,
+        Self::MeasureFailed,
+        Self::Unconfigured,
+        Self::Died,
+    ];
+
+    /// The word, as `/metrics` says it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Listing => "listing",
+            Self::Frozen => "frozen",
+            Self::Paused => "paused",
+            Self::ListFailed => "list_failed",
+            Self::LookFailed => "look_failed",
+            Self::Held => "held",
+            Self::ReturnFailed => "return_failed",
+            Self::Overdue => "overdue",
+            Self::RebootFailed => "reboot_failed",
+            Self::ReapFailed => "reap_failed",
+            Self::Nodeless => "nodeless",
+            Self::Notice => "notice",
+            Self::MeasureFailed => "measure_failed",
+            Self::Unconfigured => "unconfigured",
+            Self::Died => "died",
+        }
+    }
+}
+
+/// How often each was raised.
+#[derive(Debug, Default)]
+pub struct MachineAlarms([Counter; MachineAlarm::ALL.len()]);
+
+impl MachineAlarms {
+    /// Once more.
+    pub fn raise(&self, alarm: MachineAlarm) {
+        self.add(alarm, 1);
+    }
+
+    /// So many times more.
+    pub fn add(&self, alarm: MachineAlarm, count: usize) {
+        if let Some(counter) = self.0.get(alarm as usize) {
+            counter.add(count as u64);
+        }
+    }
+
+    /// How often.
+    pub fn of(&self, alarm: MachineAlarm) -> u64 {
+        self.0.get(alarm as usize).map_or(0, Counter::get)
+    }
+}
+
 /// The numbers, since the process started.
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -79,6 +181,8 @@ pub struct Stats {
     pub machine_failures: Counter,
     /// Machines that never registered.
     pub machines_stale: Counter,
+    /// What people are told about machines, and providers of machines.
+    pub machine_alarms: MachineAlarms,
     /// What the last change was that was stopped, and which rule it would have broken.
     refusal: Mutex<Option<String>>,
 }

@@ -6,11 +6,12 @@
 //! What a newcomer gets wrong: an instance is not a node. It is what we pay for; the node is the agent that
 //! registers from it, under the instance's id.
 
+mod kept;
 mod next;
-
 mod step;
 mod told;
 
+pub use kept::{FAILED_KEPT_MAX, surplus};
 pub use next::{Limits, Next, next};
 pub use step::{ABSENT_FOR, ListingFacts, SETTLE};
 
@@ -152,7 +153,7 @@ pub struct Instance {
     pub state: State,
 }
 
-/// What is odd about a machine that should be up, by its provider's listings.
+/// What is odd about a machine that should be up, by its provider's listings and our own books.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
     /// Since when whole listings do not show it.
@@ -161,12 +162,15 @@ pub struct Sight {
     /// Since when it is shown as stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_since: Option<Timestamp>,
+    /// Since when its node, which had registered, is not known any more: somebody made us forget it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodeless_since: Option<Timestamp>,
 }
 
 impl Sight {
     /// Whether there is nothing odd.
     pub fn is_well(&self) -> bool {
-        self.missing_since.is_none() && self.stopped_since.is_none()
+        *self == Self::default()
     }
 }
 

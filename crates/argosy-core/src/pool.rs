@@ -110,5 +110,12 @@ pub struct Backoff {
 /// the node gone, or did. A person's hold is never touched, and one for the node's health is the remedy's.
 pub const BY: &str = "argosy";
 
+/// Whether somebody of this name could be taken for the pool: `BY` itself, or `BY for ada`, which is what it
+/// does in a person's stead. Nobody may sign in as one.
+pub fn is_reserved(subject: &str) -> bool {
+    let subject = subject.trim().to_lowercase();
+    subject.strip_prefix(BY).is_some_and(|rest| rest.is_empty() || rest.starts_with(" for "))
+}
+
 #[cfg(test)]
 mod fixture;

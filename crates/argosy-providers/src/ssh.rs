@@ -5,7 +5,7 @@
 //! was sent whole is finished or undone there, whatever becomes of us or of the line.
 //!
 //! What a newcomer gets wrong: a host that does not answer is not free and not gone. It has the claim that it
-//! had when it last answered; of one that never did nobody knows, and then there is no listing.
+//! had when it last answered; one that never did is left out and never used, and holds up nobody else.
 
 mod ask;
 mod claim;
@@ -400,9 +400,16 @@ impl Provider for Hosts {
                 }
                 Err(silence) => silence,
             };
-            if nobody || before.said.is_none() && before.asked.is_none() {
+            if nobody {
+                return Err(self.silent(host, silence));
+            }
+            if before.said.is_none() && before.asked.is_none() {
+                // What is asked of a host is remembered before it is asked: nothing of ours is there, unless the
+                // memory was lost. Then a node that is heard speaks for its machine, and one that comes
+                // back later is told of as nobody's.
                 let why = self.silent(host, silence);
-                return Err(if nobody { why } else { never_reached(host, why) });
+                warn!(host = host.name, %why, "a host has never been reached, and is left out: make it reachable, or take it out of the configuration");
+                continue;
             }
             warn!(host = host.name, ?silence, "a host does not answer and is listed as it was");
             if let Some(claim) = &before.asked {
@@ -489,19 +496,6 @@ fn without(part: Part) -> &'static str {
 
 fn door(host: &Host) -> Door {
     Door { address: host.address.clone(), port: host.port, user: host.user.clone() }
-}
-
-/// A host of which nothing is known stands in the way of a listing.
-fn never_reached(host: &Host, why: Trouble) -> Trouble {
-    let way_out = format!(
-        "{} has never been reached, so that nobody knows whether it carries a machine of ours: make it \
-         reachable, or take it out of the configuration ({why})",
-        host.name
-    );
-    if let Trouble::Invalid { field, .. } = why {
-        return Trouble::Invalid { field, message: way_out };
-    }
-    Trouble::Unreachable(way_out)
 }
 
 /// A claim that may be ours, of a newer version or broken, stands in the way of a listing.

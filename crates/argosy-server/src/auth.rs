@@ -10,6 +10,7 @@ mod token;
 use argosy_control::clock::Clock;
 use argosy_core::access::{Caller, Role};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::pool::BY;
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -230,6 +231,7 @@ impl Authenticator {
         verified.map(|identity| Caller { request_id, ..identity }).map_err(
             |refused| match refused {
                 jwt::Refused::Expired => AuthError::Expired,
+                jwt::Refused::Reserved => AuthError::Invalid(reserved()),
                 jwt::Refused::Invalid(reason) => {
                     debug!(reason, "refused a token");
                     not_valid()
@@ -320,6 +322,14 @@ fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
 
 fn not_valid() -> AuthError {
     AuthError::Invalid("the credentials are not valid".to_owned())
+}
+
+/// For whoever has a good token with a name that is ours. Nothing is given away: they have it already.
+fn reserved() -> String {
+    format!(
+        "the token names its holder `{BY}` or `{BY} for …`, which is what the control plane calls itself: \
+         have the issuer give it another subject, or have `claims.subject` of the issuer read another claim"
+    )
 }
 
 fn not_bearer() -> AuthError {

@@ -4,7 +4,7 @@
 
 use argosy_control::Control;
 use argosy_control::census::Census;
-use argosy_control::stats::Stats;
+use argosy_control::stats::{MachineAlarm, Stats};
 use argosy_core::health::Severity;
 use argosy_core::node::NodeStatus;
 use axum::Router;
@@ -107,6 +107,11 @@ struct Found {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Guard {
     guard: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Alarm {
+    kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -319,11 +324,24 @@ fn now(census: &Census, stats: &Stats) -> Registry {
             &stats.impersonations,
         ),
         ("argosy_notes_lost", "Things to write down that found the queue full", &stats.notes_lost),
+        ("argosy_machines_ordered", "Machines that were ordered", &stats.machines_ordered),
+        (
+            "argosy_machine_failures",
+            "Purchases that came to nothing, or may have",
+            &stats.machine_failures,
+        ),
+        ("argosy_machines_stale", "Machines that never registered", &stats.machines_stale),
     ] {
         let counter: Counter = Counter::default();
         counter.inc_by(number.get());
         registry.register(name, help, counter);
     }
+    let alarms: Family<Alarm, Counter> = Family::default();
+    for alarm in MachineAlarm::ALL {
+        let labels = Alarm { kind: alarm.as_str() };
+        alarms.get_or_create(&labels).inc_by(stats.machine_alarms.of(alarm));
+    }
+    registry.register("argosy_machine_alarms", "What people are told about machines", alarms);
     if let Some(bytes) = resident_bytes() {
         let memory: Gauge = Gauge::default();
         memory.set(bytes);

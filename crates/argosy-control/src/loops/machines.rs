@@ -23,9 +23,10 @@ use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
+use crate::stats::MachineAlarm;
 use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next};
+use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next, surplus};
 use argosy_core::inventory::Orphan;
 use argosy_core::machine::{Abilities, MachineId, Offer, Trouble};
 use argosy_core::node::Node;
@@ -77,6 +78,9 @@ const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
 /// The longest that a provider may have us wait for a listing.
 const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
+
+/// How many records of failed purchases are forgotten at a time: each is a commit.
+const FORGOTTEN_MAX: usize = 50;
 
 /// How long the store's word that we lead holds: a thousand purchases at once ask it once. Far below
 /// `LEASE`, so that nobody else leads before it is asked again.
@@ -532,6 +536,7 @@ impl Desk {
         let (task, ended) = match ended {
             Ok(ended) => ended,
             Err(death) => {
+                self.bench.office.stats.machine_alarms.raise(MachineAlarm::Died);
                 error!(%death, "a job about machines died");
                 (death.id(), Ended::Trouble)
             }
@@ -587,6 +592,7 @@ impl Desk {
         }
         let Some(shelf) = self.shelves.get(&record.order.provider) else {
             // The server refuses to start like this; the configuration may have changed under a takeover.
+            self.bench.office.stats.machine_alarms.raise(MachineAlarm::Unconfigured);
             warn!(instance = %id, provider = record.order.provider, "its provider is not configured");
             return self.alarms.set(&topic, None);
         };
@@ -594,6 +600,11 @@ impl Desk {
         if registered && record.registered(&node_id(&record), now).is_some() {
             let (bench, key) = (self.bench.clone(), Key::Record(id.clone()));
             return self.start(key, job::registered(bench, record));
+        }
+        if record.accompanied(registered, now).is_some() {
+            let (bench, key) = (self.bench.clone(), Key::Record(id.clone()));
+            return self
+                .start(key, async move { job::settle(books::accompanied(&bench, &record).await) });
         }
         // Before our records are known to be true nothing is done by them.
         let due = next(&record, &shelf.abilities, &self.bench.settings().limits, now);
@@ -646,6 +657,7 @@ impl Desk {
         let plan = scene.plan(&self.shelves, &self.bench, now);
         self.alarms.set(&Topic::Pool(id), plan.next);
         self.watch_size(&scene, now);
+        self.forget_failures(&scene, now);
         match self.carry_out(&scene, plan).await {
             Ok(()) => {}
             Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
@@ -653,6 +665,18 @@ impl Desk {
                 warn!(%error, pool = %id, "could not do what was planned; planning again");
                 self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
             }
+        }
+    }
+
+    /// Forgets failed purchases of a pool of which there are too many.
+    fn forget_failures(&mut self, scene: &Scene, now: Timestamp) {
+        let records = scene.records.iter().map(|seen| &*seen.record.value);
+        // The rest follows: the end of each has us look at the pool again.
+        for record in surplus(records, now).into_iter().take(FORGOTTEN_MAX) {
+            let (bench, record) = (self.bench.clone(), record.clone());
+            self.start(Key::Record(record.id.clone()), async move {
+                job::settle(books::forget(&bench, &record).await)
+            });
         }
     }
 
@@ -779,6 +803,7 @@ impl Desk {
                 saved
             }
             Err(trouble) => {
+                self.bench.office.stats.machine_alarms.raise(MachineAlarm::ListFailed);
                 warn!(provider = name, %trouble, "could not list machines");
                 books::provider_failed(&self.bench, &name, &trouble).await.map(|()| Vec::new())
             }

@@ -4,8 +4,8 @@
 //! forgotten, or about another one that had its id before, are shown to nobody.
 
 use super::{LEDGER, Nodes};
-use crate::office::{PAGE, allow_verb, read_entry};
 use crate::Error;
+use crate::office::{PAGE, allow_verb, read_entry};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::ledger::Entry;
 use argosy_core::why::Noted;

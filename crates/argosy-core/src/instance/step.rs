@@ -248,6 +248,19 @@ impl Instance {
         Some(self.with(state))
     }
 
+    /// Whether its node is known, now that it runs; `None` if that is no news. To be said again whenever either
+    /// changes: a machine whose node was forgotten is somebody's to look after, and pays for nothing.
+    pub fn accompanied(&self, known: bool, now: Timestamp) -> Option<Self> {
+        let State::Running { .. } = &self.state else { return None };
+        let nodeless_since = match (known, self.sight.nodeless_since) {
+            (true, Some(_)) => None,
+            (false, None) => Some(now),
+            (true, None) | (false, Some(_)) => return None,
+        };
+        let sight = Sight { nodeless_since, ..self.sight.clone() };
+        Some(Self { sight, ..self.clone() })
+    }
+
     /// The intent to return it: to be committed before the gate is asked. `None` if it is over or leaves
     /// already, unless a person wants now what only we wanted before.
     pub fn leaving(&self, reason: Reason, now: Timestamp) -> Option<Self> {
@@ -447,7 +460,7 @@ impl Instance {
             MachineState::Starting | MachineState::Running | MachineState::Stopping => false,
         };
         let stopped_since = stopped.then(|| self.sight.stopped_since.unwrap_or(now));
-        let sight = Sight { missing_since: None, stopped_since };
+        let sight = Sight { missing_since: None, stopped_since, ..self.sight.clone() };
         let notice = shown.notice.clone();
         let news = sight != self.sight || notice != self.notice;
         news.then(|| Self { sight, notice, ..self.clone() })

@@ -42,6 +42,8 @@ pub struct Known<'a> {
     pub book: &'a ProviderBook,
     /// What is known of a node pool; `None` if there is none.
     pub pool: &'a dyn Fn(ResourceId) -> Option<PoolFacts>,
+    /// Whether the node of a record is heard now: what speaks is there, whatever a listing does not show.
+    pub heard: &'a dyn Fn(&Instance) -> bool,
     /// What a machine costs per hour, in US dollars; `None` if nobody knows.
     pub price: &'a dyn Fn(&Machine) -> Option<f64>,
 }
@@ -222,8 +224,9 @@ impl<'a> Round<'a> {
             found += u32::from(shown.is_some() || theirs);
         }
         let missing = expected - found;
-        // All of them, or more than a fifth, unless that is a single one of a few.
-        let too_much = (0 < missing && found == 0) || (2 <= missing && expected < missing * 5);
+        // More than a fifth of them. A single one is no mass, even where it is the only one: it is missed
+        // as any other is, and whether its node speaks says more than how many there were.
+        let too_much = 2 <= missing && expected < missing * 5;
         let book = self.known.book;
         let vouched = book.trusted_until.is_some_and(|until| self.now < until);
         let frozen = too_much && !vouched;
@@ -283,6 +286,9 @@ impl<'a> Round<'a> {
             return;
         }
         let changed = record.seen(shown, look, self.abilities, self.now);
+        if shown.is_none() && is_up(record) && (self.known.heard)(record) {
+            return self.contradicted(record, changed);
+        }
         if let Some(machine) = shown {
             self.notice(record, machine);
             let after = changed.as_ref().unwrap_or(record);
@@ -298,9 +304,23 @@ impl<'a> Round<'a> {
         self.found.instances.extend(changed);
     }
 
+    /// A machine is not shown and its node speaks: the listing is wrong. That is written down and told once,
+    /// and nothing follows from it for as long as the node is heard.
+    fn contradicted(&mut self, record: &'a Instance, changed: Option<Instance>) {
+        let Some(missed) = changed.filter(|_| record.sight.missing_since.is_none()) else { return };
+        let (provider, id) = (self.listing.provider, &record.id);
+        let machine = record.machine().map_or("its machine", MachineId::as_str);
+        self.alarm(format!(
+            "{provider} does not show {machine} of {id}, and its node is heard: it is left alone. Check \
+             that the account, project and regions of {provider} in the configuration are those in \
+             which it was bought"
+        ));
+        self.found.instances.push(missed);
+    }
+
     /// Hands on what the provider intends to do with a machine (G15).
     fn notice(&mut self, record: &Instance, machine: &Machine) {
-        if !matches!(record.state, State::AwaitingNode { .. } | State::Running { .. }) {
+        if !is_up(record) {
             return;
         }
         let taken = machine.spot && machine.state == MachineState::Stopping;
@@ -470,6 +490,11 @@ impl<'a> Round<'a> {
     fn price(&self, machine: &Machine) -> Option<f64> {
         (self.known.price)(machine).filter(|price| price.is_finite() && 0.0 <= *price)
     }
+}
+
+/// Whether a record is of a machine that should be up.
+fn is_up(record: &Instance) -> bool {
+    matches!(record.state, State::AwaitingNode { .. } | State::Running { .. })
 }
 
 /// Which of two machines for one record is kept: one that lives, then the older one.

@@ -19,6 +19,8 @@ struct World {
     abilities: Abilities,
     price: Option<f64>,
     deleting: bool,
+    /// Whose nodes are heard, by their number.
+    heard: Vec<u32>,
 }
 
 impl World {
@@ -30,6 +32,7 @@ impl World {
             abilities: abilities(true, 60),
             price: Some(98.32),
             deleting: false,
+            heard: Vec::new(),
         }
     }
 
@@ -60,6 +63,7 @@ impl World {
             orphans: self.orphans.iter().collect(),
             book: &self.book,
             pool: &facts,
+            heard: &|record| self.heard.contains(&record.number),
             price: &|_| self.price,
         };
         let found = compare(&listing, &known, &self.abilities, at(now + 1));
@@ -328,7 +332,8 @@ fn a_machine_of_a_record_that_is_over_is_told_of_unless_the_listing_may_lag() {
 #[test]
 fn g11_too_much_missing_at_once_freezes() {
     let rows = [
-        (1, 1, true),
+        // One is no mass, even where there is no other.
+        (1, 1, false),
         (2, 1, false),
         (2, 2, true),
         (5, 1, false),
@@ -395,6 +400,52 @@ fn g11_a_person_may_say_that_the_machines_are_really_gone() {
     world.records.extend((6..=9).map(running));
     world.lists(&[], 2120);
     assert!(world.book.frozen.is_some());
+}
+
+/// How many are missing of how many, whose nodes are heard, and what becomes of each.
+#[test]
+fn g11_a_machine_whose_node_is_heard_is_not_gone_whatever_a_listing_says() {
+    let rows: [(u32, u32, &[u32], &str); 4] = [
+        (1, 1, &[], "Terminated"),
+        (1, 1, &[1], "Running"),
+        (10, 2, &[2], "Terminated Running"),
+        (10, 2, &[1, 2], "Running Running"),
+    ];
+    for (of, missing, heard, expected) in rows {
+        let what = format!("{missing} of {of}, {heard:?} heard");
+        let mut world = World { heard: heard.to_vec(), ..World::running(of) };
+        let rest = ups(missing + 1..=of);
+        let found = world.lists(&rest, 600);
+        assert_eq!(found.alarms.len(), heard.len(), "{what}: told");
+        for now in [720, 840, 4000] {
+            assert_eq!(world.lists(&rest, now).alarms, Vec::<String>::new(), "{what}: told once");
+        }
+        let states = world.states();
+        assert!(states.starts_with(expected), "{what}: {states}");
+        assert!(world.book.frozen.is_none(), "{what}");
+    }
+    let mut world = World { heard: vec![1], ..World::running(1) };
+    let alarm = world.lists(&[], 600).alarms.remove(0);
+    let start =
+        "aws does not show i-1 of workers-00000001, and its node is heard: it is left alone";
+    assert!(alarm.starts_with(start), "{alarm}");
+    // Shown again, there is nothing odd about it any more; and it is told of anew if that was not the end.
+    assert!(world.lists(&ups([1]), 720).instances[0].sight.is_well());
+    assert_eq!(world.lists(&[], 840).alarms, [alarm]);
+    // Neither shown nor heard: it is gone.
+    world.heard.clear();
+    world.lists(&[], 960);
+    assert_eq!(world.states(), "Terminating");
+}
+
+#[test]
+fn g11_a_person_who_vouches_for_a_listing_does_not_outvote_a_node_that_is_heard() {
+    let mut world = World { heard: vec![2], ..World::running(3) };
+    world.lists(&[], 600);
+    world.book = world.book.thawed(at(700)).unwrap();
+    world.lists(&[], 720);
+    world.lists(&[], 840);
+    assert_eq!(world.states(), "Terminating Running Terminating");
 }
 
 #[test]

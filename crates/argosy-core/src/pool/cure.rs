@@ -6,7 +6,7 @@
 
 use super::{Member, PoolSpec};
 use crate::breaker::{later, passed};
-use crate::health::{Ends, Finding, Severity, decisive};
+use crate::health::{Ends, Finding, HealthState, Severity, decisive};
 use crate::instance::{Cure, Reason, State, Tried};
 use crate::machine::Abilities;
 use crate::node::{Duty, Liveness, Node};
@@ -64,15 +64,15 @@ pub(super) fn treat(
     failed_replacements: &[Timestamp],
     now: Timestamp,
 ) -> Treatment {
-    let Some(node) = member.node else { return Treatment::Replace };
-    let tried = of_this_sickness(node, &member.instance.tried);
+    let of_now = |node| of_this_sickness(node, &member.instance.tried);
+    let tried = member.node.map_or(&[][..], of_now);
     if let Some(wait) = under_way(tried, now) {
         return wait;
     }
     let has = |cure: Cure| tried.iter().any(|one| one.cure == cure);
     let may = |cure: Cure| spec.cures.contains(&cure) && !has(cure);
-    let lost = node.liveness == Liveness::Unreachable;
-    let signs = signs(&node.findings);
+    let lost = member.node.is_none_or(|node| node.liveness == Liveness::Unreachable);
+    let signs = member.node.map(|node| signs(&node.findings)).unwrap_or_default();
     // A node that is not heard can neither be tested nor told to end its work.
     if !lost && !signs.beyond_help {
         if may(Cure::Diagnose) && signs.testable && !signs.wants_reboot {
@@ -125,14 +125,19 @@ pub(super) fn again_at(failed_replacements: &[Timestamp]) -> Option<Timestamp> {
 
 /// What was tried since the node fell ill, or so shortly before that it is still the same illness.
 fn of_this_sickness<'a>(node: &Node, tried: &'a [Tried]) -> &'a [Tried] {
-    let began = fell_ill_at(node);
+    let began = ill_since(node);
     let counts_from = began.checked_sub(WELL_FOR).unwrap_or(Timestamp::MIN);
     let old = tried.iter().take_while(|one| one.at < counts_from).count();
     tried.get(old..).unwrap_or_default()
 }
 
-/// Since when the node is out of service for its health.
-pub(super) fn fell_ill_at(node: &Node) -> Timestamp {
+/// Since when a machine's node is out of service for its health, or is not known any more.
+pub(super) fn fell_ill_at(member: &Member<'_>) -> Timestamp {
+    let nodeless = member.instance.sight.nodeless_since;
+    member.node.map_or_else(|| nodeless.unwrap_or(Timestamp::MAX), ill_since)
+}
+
+fn ill_since(node: &Node) -> Timestamp {
     let held = node.duty.hold().map(|hold| hold.at);
     let sick = node.health.since.max(node.liveness_since);
     held.map_or(sick, |held| held.min(sick))
@@ -239,7 +244,14 @@ pub(super) fn condemned(member: &Member<'_>) -> Vec<String> {
 
 /// What is wrong with a node, in one sentence.
 pub(super) fn ailment(member: &Member<'_>) -> String {
-    let Some(node) = member.node else { return "it has no node".to_owned() };
+    let Some(node) = member.node else {
+        let since = member.instance.sight.nodeless_since;
+        let since = since.map(|since| format!(" since {since:.0}")).unwrap_or_default();
+        return format!("its node is not known any more{since}, and has not registered again");
+    };
+    if node.duty == Duty::Active && node.health.state == HealthState::Unknown {
+        return format!("it has not been judged since {:.0}", node.health.since);
+    }
     if node.liveness == Liveness::Unreachable {
         return format!("unreachable since {:.0}", node.liveness_since);
     }

@@ -231,6 +231,7 @@ impl Town {
             stopped: self.stopped.as_deref(),
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),
+            register_within: SignedDuration::from_mins(20),
         };
         look(&picture);
     }
@@ -390,7 +391,8 @@ pub(super) fn set(one: &mut One, state: &str) {
         Some("active") => Duty::Active,
         Some(other) => panic!("{other} is no way to be sick"),
         None => match state {
-            "ready" | "new" | "suspect" | "warned" | "fresh" => Duty::Active,
+            "ready" | "new" | "unjudged" | "suspect" | "warned" | "fresh" | "nodeless"
+            | "forgotten" => Duty::Active,
             "sick" | "lost" | "recovering" => Duty::Cordoned(hold("argosy", true, -300)),
             "held" => Duty::Cordoned(hold("ada", false, -60)),
             "held-drained" => draining(hold("argosy for ada", false, -60), true),
@@ -409,12 +411,12 @@ pub(super) fn set(one: &mut One, state: &str) {
     sick |= state.starts_with("sick") || state == "held-sick";
     lost |= state.starts_with("lost");
     node.health.state = match state {
-        "new" => HealthState::Unknown,
+        "new" | "unjudged" => HealthState::Unknown,
         "warned" => HealthState::Degraded,
         _ if sick => HealthState::Unhealthy,
         _ => HealthState::Healthy,
     };
-    node.health.since = at(-600);
+    node.health.since = at(if state == "unjudged" { -1200 } else { -600 });
     node.findings.clear();
     if sick {
         node.findings.push(finding("check/gpu", "", "GPU 3 is gone"));
@@ -432,6 +434,15 @@ pub(super) fn set(one: &mut One, state: &str) {
         at: Some(at(120)),
         message: "taken back".to_owned(),
     });
+    if let Some(ago) = [("nodeless", 1199), ("forgotten", 1200)]
+        .into_iter()
+        .find_map(|(name, ago)| (name == state).then_some(ago))
+    {
+        one.node = None;
+        one.instance.sight.nodeless_since = Some(at(-ago));
+        one.lost_for = Some(SignedDuration::from_secs(ago));
+        return;
+    }
     if state == "fresh" {
         let node = node.id.clone();
         let machine = MachineId::new(format!("m-{id}"));

@@ -42,6 +42,8 @@ pub struct Picture<'a> {
     pub its_turn: bool,
     /// How long a node must be lost before it is acted on.
     pub act_after: SignedDuration,
+    /// How long a machine may be without a node, and a node without its first checks.
+    pub register_within: SignedDuration,
 }
 
 /// One machine of a pool.
@@ -56,7 +58,8 @@ pub struct Member<'a> {
     pub heard: bool,
     /// How much of its GPUs is used, from 0 to 1; `None` if nobody knows.
     pub utilization: Option<f32>,
-    /// How long it has been unreachable by our monotonic clock, if it is and nothing excuses it.
+    /// How long it has been unreachable by our monotonic clock, or without a node although one had registered,
+    /// if it is and nothing excuses it.
     pub lost_for: Option<SignedDuration>,
     /// What its provider intends to do with it.
     pub notice: Option<&'a Notice>,

@@ -5,6 +5,7 @@ use super::{Audience, Issuer, default_tenant, is_subject, is_tenant};
 use argosy_control::clock::Clock;
 use argosy_core::access::{Caller, Role};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::pool;
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, Validation, dangerous, decode, decode_header};
 use serde::Deserialize;
@@ -17,6 +18,8 @@ const LEEWAY_S: f64 = 30.0;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Expired,
+    /// It is good, and names its holder as the control plane names itself.
+    Reserved,
     Invalid(&'static str),
 }
 
@@ -125,6 +128,9 @@ fn caller(claims: &Map<String, Value>, issuer: &Issuer) -> Result<Caller, Refuse
     let subject =
         names.subject.iter().filter_map(|claim| text(claim)).find(|name| !name.is_empty());
     let subject = subject.filter(|name| is_subject(name)).ok_or(Refused::Invalid("subject"))?;
+    if pool::is_reserved(subject) {
+        return Err(Refused::Reserved);
+    }
     let tenant = match claims.get(&names.tenant) {
         None => default_tenant(),
         // A tenant that cannot be read must not become another one.

@@ -144,6 +144,41 @@ async fn a_mistake_in_the_tokens_is_named_without_repeating_the_token() {
     assert_eq!(wrong(TokenEntry { role: Role::Adapter, ..good() }).await, "tokens[1].adapter");
 }
 
+/// What the control plane does it does as `argosy`: nobody else may be called that, or look like it.
+#[tokio::test]
+async fn nobody_is_called_what_the_control_plane_calls_itself() {
+    let (authenticator, _file) = with_file("reserved", &keys()).await;
+    for (name, ours) in [
+        ("argosy", true),
+        ("Argosy", true),
+        (" argosy ", true),
+        ("argosy for ada", true),
+        ("ARGOSY FOR ada", true),
+        ("argosy\u{a0}for ada", false),
+        ("argosy-bot", false),
+        ("argosy@example.com", false),
+        ("argosy forever", false),
+        ("ada", false),
+    ] {
+        let error = Authenticator::new(vec![entry(name, "secret-1")], Vec::new(), clock()).await;
+        let error = error.err().map(|error| (error.field, error.message));
+        assert_eq!(error.is_some(), ours, "{name}: {error:?}");
+        if let Some((field, message)) = error {
+            assert_eq!(field, "tokens[0].name");
+            assert!(message.contains("another name, for example `argosy-bot`"), "{message}");
+        }
+        let listed = authenticator.replace_tokens(vec![entry(name, "secret-1")]);
+        assert_eq!(listed.is_err(), ours, "{name}");
+        let said = who(&authenticator, &token_with(json!({"email": name}))).await;
+        assert_eq!(
+            said.contains("have the issuer give it another subject"),
+            ours,
+            "{name}: {said}"
+        );
+        assert_eq!(said.contains("via jwt"), !ours, "{name}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn a_hash_is_what_sha256sum_prints() {
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

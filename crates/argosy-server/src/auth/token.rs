@@ -6,6 +6,7 @@
 use super::{TokenEntry, is_subject, is_tenant, under};
 use argosy_core::access::{Caller, Role};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::pool::{self, BY};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -80,6 +81,9 @@ fn check(entry: &TokenEntry) -> Result<[u8; 32], FieldError> {
             "a name has 1 to 256 characters, none of them a control character",
         ));
     }
+    if pool::is_reserved(&entry.name) {
+        return Err(wrong("name", &reserved()));
+    }
     if !is_tenant(&entry.tenant) {
         return Err(wrong("tenant", "a tenant has 1 to 63 letters, digits, `.`, `_` or `-`"));
     }
@@ -90,6 +94,15 @@ fn check(entry: &TokenEntry) -> Result<[u8; 32], FieldError> {
     // The value is not repeated: somebody may have put the token itself there.
     unhex(&entry.sha256)
         .ok_or_else(|| wrong("sha256", "the SHA-256 of the token is expected, as 64 hex digits"))
+}
+
+/// Why nobody can be called what the control plane calls itself, and what to do.
+fn reserved() -> String {
+    format!(
+        "`{BY}`, and what begins with `{BY} for `, is what the control plane calls itself: what its holder \
+         does would be taken for our own, and undone. Give the token another name, for example \
+         `{BY}-bot`"
+    )
 }
 
 fn unhex(hex: &str) -> Option<[u8; 32]> {

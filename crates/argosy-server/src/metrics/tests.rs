@@ -26,6 +26,8 @@ fn everything_is_there_from_the_first_scrape() {
     let stats = Stats::default();
     stats.commits.add_one();
     stats.commits.add_one();
+    stats.machine_alarms.raise(MachineAlarm::Frozen);
+    stats.machine_alarms.add(MachineAlarm::Died, 2);
     let census = Census {
         resources: [((Kind::Cluster, Phase::NotReady), 3), ((Kind::NodePool, Phase::Ready), 0)]
             .into(),
@@ -40,6 +42,16 @@ fn everything_is_there_from_the_first_scrape() {
     has(&text, "argosy_events_rejected_total 0");
     has(&text, "argosy_node_heartbeats_total 0");
     has(&text, "argosy_node_impersonations_total 0");
+    has(&text, "argosy_machines_ordered_total 0");
+    for alarm in MachineAlarm::ALL {
+        let count = match alarm {
+            MachineAlarm::Frozen => 1,
+            MachineAlarm::Died => 2,
+            _ => 0,
+        };
+        let kind = alarm.as_str();
+        has(&text, &format!("argosy_machine_alarms_total{{kind=\"{kind}\"}} {count}"));
+    }
     has(&text, "argosy_watchers 0");
     has(&text, "argosy_connections 0");
     has(&text, "process_start_time_seconds 1700000000");

@@ -3,6 +3,7 @@
 use crate::failure::{Exit, Failure};
 use crate::output::{document, note, print};
 use argosy_core::access::Role;
+use argosy_core::pool;
 use argosy_server::auth::hash_token;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -34,7 +35,7 @@ Examples:
   argosy token new --name gpu-17 --role node --node gpu-17 >> tokens.yaml")]
 struct New {
     /// Whom it stands for; written down in the audit log.
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     name: String,
     /// What its holder may do.
     #[arg(long, value_enum)]
@@ -99,6 +100,17 @@ pub(super) fn run(verb: &Verb) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// Refuses at once what the server would refuse to start with.
+fn name(text: &str) -> Result<String, String> {
+    if pool::is_reserved(text) {
+        let by = pool::BY;
+        return Err(format!(
+            "that is what the control plane calls itself: choose another, for example {by}-bot"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 /// 256 bits from the operating system, in hex, with a prefix that secret scanners can look for.
 pub(super) fn draw() -> Result<String, Failure> {
     let mut bytes = [0; 32];
@@ -108,3 +120,6 @@ pub(super) fn draw() -> Result<String, Failure> {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("argosy_{hex}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use super::{Bench, SELF};
 use crate::Error;
 use crate::command::sheet::abandon;
 use crate::office::{Mutation, Office, system};
+use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::backoff;
 use argosy_core::gate::Held;
@@ -18,15 +19,16 @@ use argosy_core::inventory::{
     compare as judge,
 };
 use argosy_core::machine::{Machine, Trouble};
-use argosy_core::node::{Duty, NodeId, is_owned};
+use argosy_core::node::{Duty, Liveness, NodeId, is_owned};
 use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
 use argosy_store::{Revision, Txn};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
@@ -45,6 +47,9 @@ const HELD_FOR: (SignedDuration, SignedDuration) =
 /// An orphan that somebody wants gone is left alone for so long after it was first seen: what looks like
 /// nobody's may be another process's newest.
 const QUARANTINE: SignedDuration = SignedDuration::from_mins(10);
+
+/// A node that spoke so lately is there: longer than any pause between heartbeats that we ask for.
+const HEARD_WITHIN: Duration = Duration::from_mins(5);
 
 /// Which control plane this is; made up once.
 pub(super) async fn installation(office: &Office, fence: &Fence) -> Result<Uuid, Error> {
@@ -173,7 +178,7 @@ pub(super) async fn answered(
             put_book(&mut txn, book, after, &system(SELF), now);
         }
         let trouble = answer.as_ref().err();
-        mind_provider(&mut txn, view, &record.order.provider, trouble, now);
+        mind_provider(bench, &mut txn, view, &record.order.provider, trouble, now);
         Ok((Some(txn), ()))
     };
     bench.office.decide(decide).await.map(|_| ())
@@ -181,6 +186,7 @@ pub(super) async fn answered(
 
 /// Keeps the book of a provider: paused while it does not take our credentials (G8).
 fn mind_provider(
+    bench: &Bench,
     txn: &mut Txn,
     view: &View,
     name: &str,
@@ -212,7 +218,8 @@ fn mind_provider(
     }
     match &paused {
         Some(paused) => {
-            error!(provider = name, trouble = %paused.trouble, "nothing is bought there")
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Paused);
+            error!(provider = name, trouble = %paused.trouble, "nothing is bought there");
         }
         None => info!(provider = name, "it takes our credentials again"),
     }
@@ -240,7 +247,7 @@ pub(super) async fn provider_failed(
 ) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
         let mut txn = fenced(bench, now);
-        mind_provider(&mut txn, view, name, Some(trouble), now);
+        mind_provider(bench, &mut txn, view, name, Some(trouble), now);
         Ok(((!txn.is_empty()).then_some(txn), ()))
     };
     bench.office.decide(decide).await.map(|_| ())
@@ -252,6 +259,7 @@ pub(super) async fn look_failed(
     record: &Instance,
     trouble: &Trouble,
 ) -> Result<(), Error> {
+    bench.office.stats.machine_alarms.raise(MachineAlarm::LookFailed);
     warn!(instance = %record.id, %trouble, "could not look for a machine");
     let later = |record: &Instance, now: Timestamp| Some(record.unseen(trouble, now));
     amend(bench, record, "look", later).await?;
@@ -260,6 +268,7 @@ pub(super) async fn look_failed(
 
 /// The gate did not open: it is tried again.
 pub(super) async fn held(bench: &Bench, record: &Instance, held: &Held) -> Result<(), Error> {
+    bench.office.stats.machine_alarms.raise(MachineAlarm::Held);
     warn!(instance = %record.id, %held, "did not return a machine");
     let later = |record: &Instance, now: Timestamp| {
         let State::Terminating(leaving) = &record.state else { return None };
@@ -351,6 +360,28 @@ pub(super) async fn registered(
     bench.office.decide(decide).await.map(|_| ())
 }
 
+/// The node of a machine that runs is not known any more, or is known again.
+pub(super) async fn accompanied(bench: &Bench, record: &Instance) -> Result<(), Error> {
+    let decide = |view: &View, now: Timestamp| {
+        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, None)) };
+        let node = view.node(record.id.as_str());
+        let known = node.is_some_and(|node| node.value.tenant == record.tenant);
+        let Some(after) = before.value.accompanied(known, now) else { return Ok((None, None)) };
+        let mut txn = fenced(bench, now);
+        put(&mut txn, view, "accompany", before, after, now)?;
+        Ok((Some(txn), Some(known)))
+    };
+    match bench.office.decide(decide).await?.1 {
+        Some(false) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Nodeless);
+            warn!(instance = %record.id, "the node of a machine is not known any more");
+        }
+        Some(true) => info!(instance = %record.id, "the node of a machine has registered again"),
+        None => {}
+    }
+    Ok(())
+}
+
 /// Forgets a record that is over, and its node with it.
 pub(super) async fn forget(bench: &Bench, record: &Instance) -> Result<(), Error> {
     let caller = system(SELF);
@@ -400,12 +431,14 @@ pub(super) async fn compare(
     };
     orphans.retain(|orphan| !orphan.tags.instance.as_ref().is_some_and(elsewhere));
     adopted.retain(|record| !elsewhere(&record.id));
+    bench.office.stats.machine_alarms.add(MachineAlarm::Listing, alarms.len());
     for alarm in &alarms {
         error!(provider, alarm, "a listing shows what should not be");
     }
     for (id, notice) in notices {
         let known = seen.records.get(&id).is_some_and(|record| record.value.notice.is_some());
         if !known {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::Notice);
             warn!(instance = %id, ?notice, "the provider gives notice");
         }
     }
@@ -449,7 +482,7 @@ fn judged(
     began_at: Timestamp,
 ) -> (Comparison, SeenThen) {
     // Copied, so that nobody waits for us to think.
-    let (records, orphans, book, pools) = bench.office.store.read(|view| {
+    let (records, orphans, book, pools, heard) = bench.office.store.read(|view| {
         let theirs = view.instances().filter(|record| record.value.order.provider == provider);
         let orphans = view.orphans().filter(|orphan| orphan.value.provider == provider);
         let pools = view.resources(Kind::NodePool).filter_map(|pool| {
@@ -466,6 +499,7 @@ fn judged(
             orphans.map(|orphan| orphan.value.clone()).collect::<Vec<_>>(),
             view.provider_book(provider).cloned(),
             pools.collect::<BTreeMap<ResourceId, PoolFacts>>(),
+            heard(bench, view, provider),
         )
     });
     let fresh = ProviderBook { name: provider.to_owned(), ..ProviderBook::default() };
@@ -477,11 +511,27 @@ fn judged(
         orphans: orphans.iter().map(|orphan| &**orphan).collect(),
         book: book.as_ref().map_or(&fresh, |book| &*book.value),
         pool: &pool,
+        heard: &|record| heard.contains(&record.id),
         price: &price,
     };
     let listing = Listing { provider, machines, began_at, first: !shelf.compared };
     let found = judge(&listing, &known, &shelf.abilities, bench.office.clock.now());
     (found, SeenThen { book: book.map(|book| book.revision), records })
+}
+
+/// The records of a provider whose nodes are heard.
+fn heard(bench: &Bench, view: &View, provider: &str) -> HashSet<InstanceId> {
+    let (excused, now) = (view.outlook().is_some(), bench.office.clock.monotonic());
+    let theirs = view.instances().filter(|record| record.value.order.provider == provider);
+    let heard = theirs.filter(|record| {
+        let id = record.value.id.as_str();
+        let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant);
+        let fresh = node.is_some_and(|node| node.value.liveness == Liveness::Fresh);
+        // While something excuses silence nobody is marked for it: then what counts is who spoke lately.
+        let quiet_for = || bench.board.find(id).and_then(|pulse| pulse.quiet_for(now));
+        fresh && (!excused || quiet_for().is_some_and(|time| time < HEARD_WITHIN))
+    });
+    heard.map(|record| record.value.id.clone()).collect()
 }
 
 /// Keeps records as a listing shows them, where nobody else changed them meanwhile.
@@ -560,6 +610,7 @@ async fn keep_orphans(
         };
         if after != *known {
             if let Some(frozen) = after.frozen.as_ref().filter(|_| known.frozen.is_none()) {
+                bench.office.stats.machine_alarms.raise(MachineAlarm::Frozen);
                 error!(provider, message = frozen.message, "a listing cannot be true");
             }
             put_provider(&mut txn, before, after, now);

@@ -4,6 +4,7 @@ use super::shelf::{Guarding, Slots};
 use super::{Bench, Ended, SELF, books, node_id, picture};
 use crate::Error;
 use crate::provider::Provider;
+use crate::stats::MachineAlarm;
 use argosy_core::gate::{self, Guards};
 use argosy_core::instance::{Instance, InstanceId, ListingFacts, Next, State};
 use argosy_core::inventory::Orphan;
@@ -194,7 +195,10 @@ async fn terminate(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(
     argosy_store::failpoint::hit("machine-returned");
     match &answer {
         Ok(()) => info!(instance = %record.id, machine = %doomed.machine(), "returned a machine"),
-        Err(trouble) => warn!(instance = %record.id, %trouble, "could not return a machine"),
+        Err(trouble) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::ReturnFailed);
+            warn!(instance = %record.id, %trouble, "could not return a machine");
+        }
     }
     let asked = |record: &Instance, now: Timestamp| {
         matches!(record.state, State::Terminating(_))
@@ -218,6 +222,7 @@ async fn stale(bench: &Bench, cloud: &dyn Provider, record: &Arc<Instance>) -> R
 
 /// Says once that a machine which should be gone still costs.
 async fn alarm(bench: &Bench, record: &Arc<Instance>) -> Result<(), Error> {
+    bench.office.stats.machine_alarms.raise(MachineAlarm::Overdue);
     let cost = record.order.price_per_hour;
     error!(instance = %record.id, ?cost, "a machine that was returned is still there, and may cost");
     let alarmed = |record: &Instance, _: Timestamp| record.alarmed();
@@ -248,6 +253,7 @@ pub(super) async fn reboot(
         }
         Err(trouble) => trouble.to_string(),
     };
+    bench.office.stats.machine_alarms.raise(MachineAlarm::RebootFailed);
     warn!(instance = %id, outcome, "could not boot a machine again");
     let Some(record) = bench
         .office
@@ -277,6 +283,7 @@ pub(super) async fn reap(
     let doomed = match gate::reap(&orphan, &guards) {
         Ok(doomed) => doomed,
         Err(held) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::ReapFailed);
             warn!(machine = %orphan.machine, %held, "did not reap a machine");
             return Ended::Well;
         }
@@ -287,7 +294,10 @@ pub(super) async fn reap(
     match in_time(cloud.terminate(&doomed)).await {
         // That it is gone is a listing's to say.
         Ok(()) => info!(machine = %orphan.machine, by = SELF, "reaped a machine that nobody knew"),
-        Err(trouble) => warn!(machine = %orphan.machine, %trouble, "could not reap a machine"),
+        Err(trouble) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::ReapFailed);
+            warn!(machine = %orphan.machine, %trouble, "could not reap a machine");
+        }
     }
     Ended::Well
 }

@@ -160,6 +160,7 @@ impl Scene {
             stopped: self.stopped.as_deref(),
             its_turn,
             act_after: settings.act_after,
+            register_within: bench.settings().limits.registration,
         };
         argosy_core::pool::plan(&picture, now)
     }
@@ -243,16 +244,22 @@ fn seen(
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
     let ours = |command: &Command| !command.state.is_done() && command.by == SELF;
     let pulse = bench.board.find(id);
-    let lost = node.as_ref().filter(|node| node.value.liveness == Liveness::Unreachable);
+    let lost_since = match &node {
+        Some(node) => {
+            let lost = node.value.liveness == Liveness::Unreachable;
+            lost.then_some(node.value.liveness_since)
+        }
+        None => record.value.sight.nodeless_since,
+    };
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
         commanded: view.commands_of(id).any(|command| ours(&command.value)),
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
         utilization: pulse.and_then(|pulse| pulse.live().sample).and_then(|sample| busy(&sample)),
-        lost_for: lost
+        lost_for: lost_since
             .filter(|_| !excused)
-            .map(|node| now.duration_since(node.value.liveness_since).max(SignedDuration::ZERO)),
+            .map(|since| now.duration_since(since).max(SignedDuration::ZERO)),
         record: record.clone(),
         node,
     }

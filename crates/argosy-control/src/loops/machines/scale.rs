@@ -11,6 +11,7 @@ use crate::Error;
 use crate::extension::Measuring;
 use crate::office::{Office, POOL_HISTORY, read_entry, system};
 use crate::pulse::PulseBoard;
+use crate::stats::MachineAlarm;
 use argosy_core::autoscale::{
     Advice, Autoscaling, HISTORY_LEN_MAX, History, Metrics, PoolView, RawMetrics, Sample, Scaled,
     Source, recommend,
@@ -21,6 +22,7 @@ use argosy_core::pool::{DECISIONS_MAX, Decision, PoolBook};
 use argosy_store::engine::EntryQuery;
 use argosy_store::view::View;
 use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
 use tracing::{info, warn};
 
 /// How often what an autoscaler says is written down while it decides nothing: for `explain`.
@@ -28,6 +30,10 @@ const ADVICE_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
 /// A node whose GPUs do less than this together, in percent of one, does nothing.
 const IDLE_MAX: f64 = 1.0;
+
+/// How long a source of measurements may take, whatever it promises itself: nobody else measures the pool
+/// meanwhile. Less than `MachineSettings::autoscale_every`, so that the next one is not late for it.
+const MEASURE_MAX: Duration = Duration::from_secs(20);
 
 /// What a pool's size is judged by, now.
 #[derive(Debug)]
@@ -275,9 +281,12 @@ async fn elsewhere(bench: &Bench, measuring: &Measuring, beats: RawMetrics) -> R
     if !asked && !source.always() {
         return beats;
     }
-    match source.measure(measuring, &beats).await {
+    let late = || format!("no answer within {} s", MEASURE_MAX.as_secs());
+    let measured = tokio::time::timeout(MEASURE_MAX, source.measure(measuring, &beats)).await;
+    match measured.unwrap_or_else(|_| Err(late())) {
         Ok(measured) => measured,
         Err(why) => {
+            bench.office.stats.machine_alarms.raise(MachineAlarm::MeasureFailed);
             warn!(pool = measuring.name, why, "could not measure a pool");
             // Old or missing measurements move nothing.
             RawMetrics { at: None, ..RawMetrics::default() }

@@ -3,12 +3,13 @@
 
 use super::{WARMED_UP, minutes, seconds, settled};
 use crate::node::world::{events, xid};
-use crate::world::{World, pool, user};
+use crate::world::{World, admin, pool, user};
 use crate::yard::{SICK, WELL};
+use argosy_control::stats::MachineAlarm;
 use argosy_core::breaker::Scope;
 use argosy_core::health::Event;
 use argosy_core::instance::{Cure, Reason};
-use argosy_core::node::{Liveness, NodeStatus};
+use argosy_core::node::{Liveness, NodeId, NodeStatus};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -54,6 +55,23 @@ async fn d1_a_node_that_comes_back_in_time_is_left_alone() {
     world.pass(minutes(30)).await;
     assert_eq!(world.cloud().asked_for("create"), 3);
     assert_eq!(world.words(), "ACTIVE ACTIVE ACTIVE");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_node_was_forgotten_is_replaced_when_its_time_is_over() {
+    let world = settled(2, json!({})).await;
+    let dead = world.members()[0].clone();
+    world.unplug(&dead);
+    let node = NodeId::parse(&dead).unwrap();
+    world.control.nodes.forget(&admin(), &node, true, None).await.unwrap();
+    let patient = |world: &World| world.cloud().asked_for("create") == 2;
+    world.keeps("it may register again", minutes(9), patient).await;
+    assert!(world.instance(&dead).sight.nodeless_since.is_some());
+    world.soon("another is bought", |world| world.cloud().asked_for("create") == 3).await;
+    world.soon("it is gone", |world| world.instance(&dead).state.is_over()).await;
+    world.soon("the pool is ready", World::is_ready).await;
+    assert_eq!(world.control.stats.machine_alarms.of(MachineAlarm::Nodeless), 1);
+    world.assert_accounted();
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,12 +5,12 @@ use crate::world::{Cloud, World, admin, cluster_named, object, pool, pool_named,
 use crate::yard::{Lies, SICK};
 use argosy_control::ids::Ids;
 use argosy_control::resource::Creation;
-use argosy_core::instance::{Reason, State};
+use argosy_core::instance::{FAILED_KEPT_MAX, Reason, State};
 use argosy_core::machine::{Notice, NoticeKind, Tags, Trouble};
 use argosy_core::node::NodeStatus;
 use argosy_core::status::Phase;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -348,6 +348,41 @@ async fn g11_when_somebody_vouches_for_the_listing_it_is_believed() {
     let vanished = world.gone_because(|reason| *reason == Reason::Vanished);
     assert_eq!(vanished.len(), 3, "{}", world.states());
     assert!(!frozen(&world));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g11_the_only_machine_is_replaced_when_it_vanished_and_not_while_its_node_is_heard() {
+    let world = settled(1, json!({})).await;
+    world.cloud().each(|made| made.hidden = true);
+    let still = |world: &World| world.cloud().asked_for("create") == 1 && world.running() == 1;
+    world.keeps("nothing is concluded", minutes(20), still).await;
+    world.cloud().each(|made| made.on = false);
+    world.soon("another is bought", |world| world.cloud().asked_for("create") == 2).await;
+    world.soon("the pool is ready", World::is_ready).await;
+    let vanished = world.gone_because(|reason| *reason == Reason::Vanished);
+    assert_eq!(vanished.len(), 1, "{}", world.states());
+}
+
+#[tokio::test(start_paused = true)]
+async fn i11_failed_purchases_do_not_pile_up_while_there_is_no_capacity() {
+    let world = World::with(settings()).await;
+    world.cloud().lie(|lies| lies.refuse = Some(capacity()));
+    ordered(&world, json!({"nodeCount": 3})).await;
+    let failed = |world: &World| {
+        let over = world.instances().into_iter().filter(|it| it.state.is_over());
+        over.map(|it| it.id.to_string()).collect::<BTreeSet<_>>()
+    };
+    world.soon("none is to be had", |world| !failed(world).is_empty()).await;
+    let first = failed(&world);
+    world.pass(minutes(10 * 60)).await;
+    let tried = world.cloud().asked_for("create");
+    assert!(40 < tried, "it was tried {tried} times");
+    let kept = failed(&world);
+    assert!((FAILED_KEPT_MAX..40).contains(&kept.len()), "{} are kept of {tried}", kept.len());
+    assert!(kept.is_disjoint(&first), "the oldest are forgotten");
+    world.cloud().tell_the_truth();
+    world.soon("the pool is ready", World::is_ready).await;
+    world.assert_accounted();
 }
 
 #[tokio::test(start_paused = true)]

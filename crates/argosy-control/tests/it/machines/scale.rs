@@ -3,11 +3,13 @@
 use super::{minutes, ordered, settled};
 use crate::world::{World, pool, settings, user};
 use argosy_control::extension::{Extensions, Measuring, MetricsSource};
+use argosy_control::stats::MachineAlarm;
 use argosy_core::autoscale::RawMetrics;
 use argosy_core::instance::Reason;
 use argosy_core::node::NodeStatus;
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 #[tokio::test(start_paused = true)]
@@ -122,6 +124,48 @@ async fn g16_measurements_that_cannot_be_true_move_nothing() {
     *liar.0.lock().unwrap() = jobs(5_000.0);
     world.soon("it grows", |world| world.running() == 9).await;
     world.keeps("no further", minutes(10), |world| world.current().len() == 9).await;
+}
+
+/// Never answers, until it is let go; counts how often it was asked.
+#[derive(Default)]
+struct Mute {
+    speaks: AtomicBool,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl MetricsSource for Mute {
+    fn always(&self) -> bool {
+        true
+    }
+
+    async fn measure(&self, _: &Measuring, beats: &RawMetrics) -> Result<RawMetrics, String> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if !self.speaks.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        Ok(RawMetrics { at: beats.at, pending_jobs: Some(5_000.0), ..RawMetrics::default() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_never_answers_moves_nothing_and_is_asked_again() {
+    let mute = Arc::new(Mute::default());
+    let world = World::prepared(settings(), |outside| {
+        outside.extensions = Extensions { metrics: Some(mute.clone()), ..Extensions::default() };
+    })
+    .await;
+    let queue = json!({"type": "queue", "jobsPerNode": 10, "cooldown": "0s"});
+    let spec = json!({"nodeCount": 2, "minNodes": 1, "maxNodes": 4, "autoscaling": queue});
+    ordered(&world, spec).await;
+    world.soon("the pool is ready", World::is_ready).await;
+    let before = mute.asked.load(Ordering::Relaxed);
+    world.keeps("its size stays", minutes(10), |world| world.current().len() == 2).await;
+    let asked = mute.asked.load(Ordering::Relaxed) - before;
+    assert!((15..=25).contains(&asked), "asked {asked} times in ten minutes");
+    assert!(15 <= world.control.stats.machine_alarms.of(MachineAlarm::MeasureFailed));
+    mute.speaks.store(true, Ordering::Relaxed);
+    world.soon("it grows", |world| world.running() == 4).await;
 }
 
 #[tokio::test(start_paused = true)]

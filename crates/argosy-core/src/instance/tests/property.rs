@@ -352,6 +352,7 @@ impl World {
             orphans: Vec::new(),
             book: &self.book,
             pool: &pool,
+            heard: &|_| false,
             price: &|_| None,
         };
         let found = compare(&listing, &known, &self.abilities, self.now());

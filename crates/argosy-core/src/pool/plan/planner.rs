@@ -1,6 +1,6 @@
 //! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
 
-use super::stand::{bad_serial, outdated};
+use super::stand::{bad_serial, outdated, unjudged_from};
 use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
 use crate::breaker::later;
 use crate::health::HealthState;
@@ -168,6 +168,7 @@ where
         self.shrink();
         self.grow();
         self.heal();
+        self.watch_unsure();
         self.update();
         self.keep_wanted();
         self.finish()
@@ -258,7 +259,10 @@ where
     fn is_bad(&self, index: usize) -> bool {
         let Some(member) = self.member(index) else { return false };
         let sick = |node: &Node| node.health.state == HealthState::Unhealthy && member.heard;
-        member.lost_for.is_some() || member.node.is_some_and(sick)
+        match member.node {
+            Some(node) => member.lost_for.is_some() || sick(node),
+            None => matches!(self.standing(index), Standing::Sick { .. }),
+        }
     }
 
     /// Whether a node is to be replaced as it is now. One that is well again is not.
@@ -516,8 +520,8 @@ where
         let mut sick: Vec<(Timestamp, usize)> = Vec::new();
         for (at, seat) in self.seats.iter().enumerate() {
             let ill = matches!(self.standing(seat.member), Standing::Sick { .. }) && !seat.leaving;
-            let node = self.member(seat.member).and_then(|member| member.node).filter(|_| ill);
-            sick.extend(node.map(|node| (cure::fell_ill_at(node), at)));
+            let member = self.member(seat.member).filter(|_| ill);
+            sick.extend(member.map(|member| (cure::fell_ill_at(member), at)));
         }
         if sick.is_empty() {
             return;
@@ -534,6 +538,34 @@ where
                 None => self.treat(index, &in_vain),
             };
             self.summary.sick.push(Sick { member: index, doing, human });
+        }
+    }
+
+    /// Those about whom nobody has decided anything: they do not wait for ever. One without a node is lost when
+    /// its time is over; one that is never judged somebody has to look at, for it may well do its work.
+    fn watch_unsure(&mut self) {
+        for index in 0..self.standings.len() {
+            let unsure =
+                self.standings.get(index).is_some_and(|one| *one == Some(Standing::Unsure));
+            if !unsure || self.summary.parting.contains(&index) {
+                continue;
+            }
+            let Some(member) = self.member(index) else { continue };
+            let limit = self.picture.register_within;
+            let Some(node) = member.node else {
+                if let Some(time) = member.lost_for {
+                    self.wake(later(self.now, limit.saturating_sub(time)));
+                }
+                continue;
+            };
+            match unjudged_from(node, self.picture) {
+                Some(from) if from <= self.now => {
+                    let doing = "its agent sends no checks, so nobody can say how it is".to_owned();
+                    self.summary.sick.push(Sick { member: index, doing, human: true });
+                }
+                Some(from) => self.wake(from),
+                None => {}
+            }
         }
     }
 
@@ -585,7 +617,6 @@ where
     /// The next step of the ladder for a node without a replacement; whether a person is needed.
     fn treat(&mut self, index: usize, in_vain: &HashMap<&str, Vec<Timestamp>>) -> (String, bool) {
         let Some(member) = self.member(index) else { return (String::new(), false) };
-        let Some(node) = member.node else { return (String::new(), false) };
         match self.picture.spec.remedy {
             Remedy::Replace => {}
             Remedy::Observe | Remedy::Cordon | Remedy::Drain => {
@@ -599,26 +630,30 @@ where
         let abilities = self.picture.providers.get(&member.instance.order.provider);
         let abilities = abilities.map(|facts| &facts.abilities);
         let because = cure::ailment(member);
-        let (instance, node_id) = (member.instance.id.clone(), node.id.clone());
-        match cure::treat(member, self.picture.spec, abilities, failed, self.now) {
-            Treatment::Diagnose => {
+        let treatment = cure::treat(member, self.picture.spec, abilities, failed, self.now);
+        match (treatment, member.node) {
+            (Treatment::Diagnose, Some(node)) => {
                 if !member.commanded {
-                    self.plan.steps.push(Step::Diagnose { instance, node: node_id, because });
+                    let (instance, node) = (member.instance.id.clone(), node.id.clone());
+                    self.plan.steps.push(Step::Diagnose { instance, node, because });
                 }
                 ("its GPUs are tested".to_owned(), false)
             }
-            Treatment::Reboot => (self.reboot(member, node, because), false),
-            Treatment::Wait(until, what) => {
+            (Treatment::Reboot, Some(node)) => (self.reboot(member, node, because), false),
+            (Treatment::Wait(until, what), _) => {
                 self.wake(until);
                 (what.to_owned(), false)
             }
-            Treatment::Human(why) => {
+            (Treatment::Human(why), _) => {
                 if let Some(at) = cure::again_at(failed) {
                     self.wake(at);
                 }
                 (why.to_owned(), true)
             }
-            Treatment::Replace => (self.replace(index, because), false),
+            // Without a node there is nobody to be tested or told to end its work.
+            (Treatment::Replace, _) | (Treatment::Diagnose | Treatment::Reboot, None) => {
+                (self.replace(index, because), false)
+            }
         }
     }
 
@@ -848,8 +883,10 @@ where
 
     /// Who is ready, and who is waited for.
     fn count(&mut self) {
+        let told: BTreeSet<usize> = self.summary.sick.iter().map(|sick| sick.member).collect();
         for (index, standing) in self.standings.iter().enumerate() {
             match standing {
+                _ if told.contains(&index) => {}
                 Some(Standing::Ready) => self.summary.ready.push(index),
                 Some(Standing::Coming) => self.summary.coming.push(index),
                 Some(Standing::Unsure | Standing::Recovering) => self.summary.unsure.push(index),

@@ -1,6 +1,7 @@
 //! Where a machine of a pool stands: what its record and its node together say.
 
 use super::{Member, Picture};
+use crate::breaker::later;
 use crate::health::HealthState;
 use crate::instance::State;
 use crate::machine::NoticeKind;
@@ -53,7 +54,11 @@ impl Standing {
                 return Standing::Leaving;
             }
         };
-        let Some(node) = member.node else { return Standing::Unsure };
+        let Some(node) = member.node else {
+            // One that was forgotten and lives registers again within seconds.
+            let gone = member.lost_for.is_some_and(|time| picture.register_within <= time);
+            return if gone { Standing::Sick { lost: true } } else { Standing::Unsure };
+        };
         if let Duty::Terminated(hold) = &node.duty {
             return Standing::Terminated(hold.by.clone());
         }
@@ -110,6 +115,15 @@ fn is_ready(node: &Node) -> bool {
     node.duty == Duty::Active
         && node.liveness == Liveness::Fresh
         && matches!(node.health.state, HealthState::Healthy | HealthState::Degraded)
+}
+
+/// When somebody has to look at a node that nothing was ever found out about: its agent speaks, and no check
+/// says how it is; `None` if that is not so.
+pub(super) fn unjudged_from(node: &Node, picture: &Picture<'_>) -> Option<Timestamp> {
+    let unjudged = node.duty == Duty::Active
+        && node.liveness == Liveness::Fresh
+        && node.health.state == HealthState::Unknown;
+    unjudged.then(|| later(node.health.since, picture.register_within))
 }
 
 /// A GPU of the node that is known to be bad.

@@ -5,7 +5,7 @@ use crate::instance::{Cure, Reason};
 use crate::machine::{Notice, NoticeKind};
 use crate::node::Liveness;
 use crate::pool::fixture::{
-    cloud, deleted, exhausted, finding, offer, one, quota, set, told, town,
+    Town, cloud, deleted, exhausted, finding, offer, one, quota, set, told, town,
 };
 use crate::pool::{BuyingPaused, Capacity, Outcome, Remedy, Step, Unavailable, failed};
 use crate::window::Windows;
@@ -102,6 +102,42 @@ fn a_sick_node_goes_after_its_replacement_is_ready_and_its_work_has_ended() {
     // Sick, but not taken out of service: the remedy's to decide.
     pool(3, "a:ready b:sick-active c:ready", "");
     pool(3, "a:ready b:held-sick c:ready", "");
+}
+
+#[test]
+fn a_machine_whose_node_was_forgotten_is_lost_when_its_time_is_over() {
+    pool(3, "a:ready b:nodeless c:ready", "");
+    assert_eq!(town(3, "a:ready b:nodeless c:ready").plan().next, Some(at(1)));
+    pool(3, "a:ready b:forgotten c:ready", "buy 2 for b");
+    pool(3, "a:ready b:forgotten c:ready d<b:coming", "");
+    pool(3, "a:ready b:forgotten c:ready d<b:ready", "leave b for d");
+    // Within the budgets, and not while nothing is done by ourselves.
+    pool(3, "a:forgotten b:forgotten c:ready", "buy 1 for a");
+    pool(2, "a:forgotten b:ready c:ready", "leave a ScaleDown");
+    let paused = |town: &mut Town| town.stopped = Some("it is paused".to_owned());
+    town(3, "a:ready b:forgotten c:ready").with(paused).does("");
+    // A replacement whose node is gone for a moment is still one.
+    pool(3, "a:ready b:sick c:ready d<b:nodeless", "");
+    town(3, "a:ready b:forgotten c:ready").says(&format!(
+        "NodesUnhealthy: 2 of 3 nodes ready; node 2 of 3 (b) is sick: its node is not known any more \
+         since {:.0}, and has not registered again; a replacement is ordered",
+        at(-1200)
+    ));
+    let kept = |town: &mut Town| town.spec.cures.retain(|cure| *cure != Cure::Replace);
+    let said = town(2, "a:ready b:forgotten").with(kept).plan().outcome;
+    assert_eq!(said.reason(), "NeedsHuman", "{}", said.message());
+}
+
+#[test]
+fn a_node_that_is_never_judged_needs_a_person() {
+    pool(2, "a:ready b:new", "");
+    assert_eq!(town(2, "a:ready b:new").plan().next, Some(at(600)));
+    pool(2, "a:ready b:unjudged", "");
+    town(2, "a:ready b:unjudged").says(&format!(
+        "NeedsHuman: 1 of 2 nodes ready; node 2 of 2 (b) is sick: it has not been judged since {:.0}; \
+         its agent sends no checks, so nobody can say how it is",
+        at(-1200)
+    ));
 }
 
 #[test]
