@@ -2,19 +2,42 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up build test test-kube bench fmt lint docs deps clean-data
+# What the dashboard is built from: everything in its folder but what npm and Vite put there.
+DASHBOARD := $(shell find dashboard -name node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
+
+.PHONY: help up build dashboard test test-kube bench fmt lint docs deps clean-data
 
 help: ## print this help
 	@echo "Argosy: one control plane for GPU fleets"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: ## build, and run a server with a simulated cloud and a few clusters; Ctrl-C stops it
-	@cargo build --release --locked -p argosy
+up: dashboard ## build, and run a whole fleet on this machine, with faults and a dashboard; Ctrl-C stops it
+	@cargo build --release --locked -p argosy -p argosy-agent
 	@exec ./target/release/argosy up
 
-build: ## build the program: target/release/argosy
-	cargo build --release --locked -p argosy
+build: dashboard ## build the programs: target/release/argosy and argosy-agent
+	cargo build --release --locked -p argosy -p argosy-agent
+
+ifeq ($(shell command -v npm),)
+dashboard: ## build the dashboard, which the program carries (needs Node)
+	@echo "npm is not here, so the dashboard is not built: the program says so at /ui/, and all else works."
+	@echo "Install Node (for example: apt install npm) and try again."
+else ifeq ($(DASHBOARD),)
+dashboard:
+	@echo "there is no dashboard/ in this directory, so the program will have none"
+else
+dashboard: dashboard/dist/index.html
+endif
+
+# `npm ci` only when the lock changed: it removes and installs everything.
+dashboard/node_modules/.package-lock.json: dashboard/package-lock.json
+	cd dashboard && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --no-audit --no-fund
+	@touch $@
+
+dashboard/dist/index.html: $(DASHBOARD) dashboard/node_modules/.package-lock.json
+	cd dashboard && npm run build
+	@touch $@
 
 test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and a Python environment if missing)
 	@scripts/ci-steps

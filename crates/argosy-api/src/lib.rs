@@ -24,6 +24,8 @@ pub mod policy;
 
 pub mod safety;
 
+pub mod fleet;
+
 pub mod route;
 
 pub mod openapi;

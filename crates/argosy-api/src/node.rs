@@ -300,6 +300,14 @@ pub struct Gpu {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0)]
     pub memory_used: Option<u64>,
+    /// Memory errors that were corrected since the driver was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub ecc_corrected: Option<u32>,
+    /// Memory errors that were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub ecc_uncorrected: Option<u32>,
 }
 
 /// What a node last measured.
@@ -487,6 +495,22 @@ pub struct FindingList {
     pub items: Vec<Finding>,
 }
 
+/// The kinds of line that ledgers have.
+pub const LINE_TYPES: &[&str] = &[
+    "registered",
+    "registration_refused",
+    "event",
+    "check",
+    "cleared",
+    "health",
+    "liveness",
+    "status",
+    "decision",
+    "command",
+    "external",
+    "flag",
+];
+
 /// The kinds of event there are.
 pub const EVENT_TYPES: &[&str] = &[
     "unknown",
@@ -598,8 +622,8 @@ pub struct Verdict {
 /// `…/history` everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ledger {
-    /// `NodeEventList` or `NodeHistory`.
-    #[schema(pattern = "^(NodeEventList|NodeHistory)$")]
+    /// `NodeEventList`, `NodeHistory` or `EventList`.
+    #[schema(pattern = "^(NodeEventList|NodeHistory|EventList)$")]
     pub kind: String,
     /// The lines.
     pub items: Vec<LedgerEntry>,
@@ -747,6 +771,30 @@ pub struct MetricsHistory {
     pub node_id: String,
     /// The points.
     pub items: Vec<MetricsPoint>,
+    /// The same by GPU.
+    #[serde(default)]
+    pub gpus: Vec<GpuHistory>,
+}
+
+/// What one GPU measured lately: each list is as long as `items`, for the same moments, with `null` where it
+/// was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GpuHistory {
+    /// Its place in the node.
+    #[schema(minimum = 0)]
+    pub index: usize,
+    /// In degrees Celsius.
+    pub temperature: Vec<Option<u8>>,
+    /// In watts.
+    pub power: Vec<Option<u16>>,
+    /// In percent.
+    pub utilization: Vec<Option<u8>>,
+    /// Memory in use, in percent.
+    pub memory_percent: Vec<Option<u8>>,
+    /// Memory errors that were corrected since the driver was loaded.
+    pub ecc_corrected: Vec<Option<u32>>,
+    /// Memory errors that were not.
+    pub ecc_uncorrected: Vec<Option<u32>>,
 }
 
 /// One moment of a node's recent past.

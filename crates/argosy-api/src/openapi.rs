@@ -3,6 +3,7 @@
 use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
 use crate::command::{Command, CommandCreate, CommandList};
 use crate::error::{CODES, Problem};
+use crate::fleet::{FleetEvent, FleetGpuList, Me};
 use crate::instance::{
     Instance, InstanceAdopt, InstanceList, InstanceTerminate, Orphan, OrphanList,
 };
@@ -213,6 +214,9 @@ fn schemas() -> Value {
     add::<Ledger>(&mut schemas);
     add::<Why>(&mut schemas);
     add::<MetricsHistory>(&mut schemas);
+    add::<Me>(&mut schemas);
+    add::<FleetGpuList>(&mut schemas);
+    add::<FleetEvent>(&mut schemas);
     add::<Command>(&mut schemas);
     add::<CommandList>(&mut schemas);
     add::<CommandCreate>(&mut schemas);
@@ -351,6 +355,27 @@ fn refine(schemas: &mut Value) {
         },
     });
     set(schemas, "ServerSentEvent", event);
+    let fleet = json!({
+        "description": "One event of the fleet's stream. There is one at every tick, also if nothing \
+                        changed: silence means that the connection is lost.",
+        "type": "object",
+        "properties": {
+            "event": { "type": "string", "enum": ["SNAPSHOT", "SAMPLES", "BYE"] },
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": { "$ref": "#/components/schemas/FleetEvent" },
+            },
+            "retry": { "type": "integer" },
+        },
+    });
+    set(schemas, "FleetServerSentEvent", fleet);
+    // What is not there is absent, and never null.
+    let measured = json!([
+        { "$ref": "#/components/schemas/GpuMeasures" },
+        { "not": { "required": ["at"] } },
+    ]);
+    set_at(schemas, "/NodeGpus/allOf/0", "oneOf", measured);
 
     let create = schemas.pointer("/ResourceCreate").cloned().unwrap_or_default();
     for (name, kind) in [("ClusterCreate", "Cluster"), ("NodePoolCreate", "NodePool")] {

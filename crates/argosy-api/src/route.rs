@@ -3,8 +3,11 @@
 //!
 //! To add an endpoint, add a line here; the compiler then asks for its handler.
 
+mod fleet;
 mod instance;
 mod node;
+
+pub use fleet::EVERY_DEFAULT_MS;
 
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -149,6 +152,12 @@ pub enum Operation {
     SimulatePool,
     /// Lets buying go on for a node pool.
     ResumePool,
+    /// `GET …/me`.
+    Me,
+    /// `GET …/fleet/gpus`.
+    FleetGpus,
+    /// `GET …/events`.
+    ListEvents,
 }
 
 impl Operation {
@@ -208,6 +217,8 @@ impl Operation {
                 | Operation::BacktestPolicy
                 | Operation::ListInstances
                 | Operation::SimulatePool
+                | Operation::FleetGpus
+                | Operation::ListEvents
         )
     }
 }
@@ -315,6 +326,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     }
     routes.extend(node::routes());
     routes.extend(instance::routes());
+    routes.extend(fleet::routes());
     routes.extend(own());
     routes
 });
@@ -654,7 +666,14 @@ fn pages() -> Vec<Route> {
     };
     const HTML: &[(&str, Option<&str>)] = &[("text/html", None)];
     vec![
-        page("/", Operation::Landing, "landing", "Where to go.", ok("A page.", HTML, &[])),
+        page("/", Operation::Landing, "landing", "Where to go.", ok("A page.", HTML, &[])).answers(
+            Answer {
+                status: 303,
+                description: "A browser is led to the dashboard.",
+                content: &[],
+                headers: &["Location"],
+            },
+        ),
         page("/docs", Operation::Docs, "docs", "The reference.", ok("A page.", HTML, &[])),
         page(
             "/api/hyperfleet",

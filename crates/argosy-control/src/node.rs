@@ -3,7 +3,11 @@
 //! What a newcomer gets wrong: a heartbeat never touches the store. What it needs to know of a node is on
 //! the board since the first one; what is to be written because of it is left for a loop.
 
+mod ledger;
+
 mod report;
+
+pub use ledger::{LineFilter, LinePage, Lines};
 
 use crate::command::sheet::abandon;
 use crate::loops::notes::{Note, Refusal, commands_wait};

@@ -3,17 +3,21 @@
 //! What a newcomer gets wrong: nothing here is stored. After a restart the board is empty, and the
 //! amnesty in `core::liveness` makes that harmless.
 
+mod history;
+
 mod quota;
 
 mod sample;
 
+pub use history::{GpuMoment, GpuTrack, HistoryPoint};
 pub(crate) use quota::{Allowance, Spend};
 pub use sample::{GpuSample, Sample};
 
 use argosy_core::node::NodeId;
+use history::History;
 use jiff::Timestamp;
 use quota::Quota;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{
     AtomicBool, AtomicI8, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -44,6 +48,8 @@ pub struct Live {
     pub attached: bool,
     /// Its latest measurements.
     pub sample: Option<Sample>,
+    /// When they came.
+    pub measured_at: Option<Timestamp>,
 }
 
 /// One moment, on both clocks.
@@ -57,12 +63,6 @@ pub struct Moment {
 
 /// How many parts the board has: heartbeats of different nodes seldom wait for each other.
 const SHARDS: usize = 64;
-
-/// How many points of history a node keeps: an hour at one each `HISTORY_EVERY`.
-const HISTORY_MAX: usize = 120;
-
-/// How far apart they are; a bit less than the interval of nodes that call, which is never exact.
-const HISTORY_EVERY: Duration = Duration::from_secs(28);
 
 /// How often measurements of one node are kept: more often and nobody could look at them.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -149,22 +149,8 @@ pub struct Pulse {
 #[derive(Default)]
 struct Latest {
     sample: Option<Sample>,
-    history: VecDeque<HistoryPoint>,
-}
-
-/// One moment of a node's recent past, small enough to keep many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HistoryPoint {
-    /// Seconds on the monotonic clock.
-    pub at_s: u32,
-    /// The mean of its GPUs, in percent.
-    pub gpu_percent: u8,
-    /// In percent.
-    pub cpu_percent: u8,
-    /// In percent.
-    pub memory_percent: u8,
-    /// The hottest of its GPUs, in degrees Celsius.
-    pub temperature: u8,
+    measured_at: Option<Timestamp>,
+    history: History,
 }
 
 impl PulseBoard {
@@ -385,16 +371,9 @@ impl Pulse {
 
     /// Keeps measurements.
     pub fn measured(&self, at: Moment, sample: Sample) {
-        let point = HistoryPoint::of(&sample, at.monotonic);
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = latest.history.back().map(|last| u64::from(last.at_s));
-        if last.is_none_or(|last| last + HISTORY_EVERY.as_secs() <= u64::from(point.at_s)) {
-            if latest.history.len() == HISTORY_MAX {
-                latest.history.pop_front();
-            }
-            latest.history.push_back(point);
-        }
-        latest.sample = Some(sample);
+        latest.history.push(&sample, at.monotonic);
+        (latest.sample, latest.measured_at) = (Some(sample), Some(at.wall));
     }
 
     /// How long ago it was heard; `None` if never.
@@ -432,40 +411,27 @@ impl Pulse {
             0 => None,
             us => Timestamp::from_microsecond(us).ok(),
         };
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         Live {
             heard_at: time(&self.heard_us),
             reported_at: time(&self.reported_us),
             polled_at: time(&self.polled_us),
             attached: self.attached(),
-            sample: self.latest.lock().unwrap_or_else(PoisonError::into_inner).sample.clone(),
+            sample: latest.sample.clone(),
+            measured_at: latest.measured_at,
         }
     }
 
     /// Its recent past, oldest first.
     pub fn history(&self) -> Vec<HistoryPoint> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.history.iter().copied().collect()
+        latest.history.points()
     }
-}
 
-impl HistoryPoint {
-    fn of(sample: &Sample, monotonic: Duration) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "clamped to what fits"
-        )]
-        let percent = |value: f32| value.clamp(0.0, 100.0) as u8;
-        let count = u16::try_from(sample.gpus.len().max(1)).unwrap_or(u16::MAX);
-        let sum: f32 = sample.gpus.iter().map(|gpu| gpu.utilization).sum();
-        let hottest = sample.gpus.iter().map(|gpu| gpu.temperature).max().unwrap_or(0);
-        Self {
-            at_s: u32::try_from(monotonic.as_secs()).unwrap_or(u32::MAX),
-            gpu_percent: percent(sum / f32::from(count)),
-            cpu_percent: percent(sample.cpu_percent),
-            memory_percent: percent(sample.memory_percent),
-            temperature: u8::try_from(hottest.clamp(0, 255)).unwrap_or(u8::MAX),
-        }
+    /// Its recent past, oldest first, and the same of each of its GPUs.
+    pub fn gpu_history(&self) -> (Vec<HistoryPoint>, Vec<GpuTrack>) {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        (latest.history.points(), latest.history.tracks())
     }
 }
 

@@ -17,6 +17,7 @@ use argosy_core::machine::{
     Abilities, Machine, MachineId, MachineState, Offer, Order, Purchase, Trouble,
 };
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use jiff::SignedDuration;
 use life::Process;
 use room::{Bought, Room, Sight, Start};
@@ -351,6 +352,49 @@ impl Processes {
         warn!(pid = known.pid, "a process did not end in order and is killed");
         known.kill();
         Ok(ends(&known, KILL_MAX).await)
+    }
+
+    /// Ends every process as a host that is switched off does: the machines stay, and `begin_again` boots them.
+    ///
+    /// For whoever wants nothing to be left running; a control plane that goes does not take its machines along.
+    pub async fn rest(&self) {
+        let _making = self.making.lock().await;
+        let ends = self.rooms(Sight::Up).await.into_iter().map(|(room, bought)| async move {
+            match self.stop(&room).await {
+                Ok(true) => {}
+                Ok(false) => warn!(instance = %bought.instance, "a process does not end"),
+                Err(trouble) => warn!(instance = %bought.instance, %trouble, "a process was left"),
+            }
+        });
+        join_all(ends).await;
+    }
+
+    /// Boots every machine whose process ended and that nobody returned.
+    pub async fn begin_again(&self) {
+        let _making = self.making.lock().await;
+        for (room, bought) in self.rooms(Sight::Down).await {
+            if let Err(trouble) = self.start(&room, &bought).await {
+                warn!(instance = %bought.instance, %trouble, "a process does not begin again");
+            }
+        }
+    }
+
+    /// The rooms whose machine is seen so.
+    async fn rooms(&self, wanted: Sight) -> Vec<(Room, Bought)> {
+        let dir = self.settings.dir.clone();
+        let rooms = aside(move || {
+            let mut rooms = Vec::new();
+            for (room, bought) in Room::all(&dir)? {
+                if room.sight()? == wanted {
+                    rooms.push((room, bought));
+                }
+            }
+            Ok(rooms)
+        });
+        rooms.await.unwrap_or_else(|cause| {
+            warn!(%cause, "the processes of this host cannot be listed");
+            Vec::new()
+        })
     }
 
     #[cfg(not(test))]

@@ -263,6 +263,11 @@ impl Authenticator {
         Ok(true)
     }
 
+    /// Whether callers have to say who they are.
+    pub fn asks(&self) -> bool {
+        !matches!(&*self.0, Mode::None)
+    }
+
     /// Whether one may listen on this address: without authentication only on this machine's own, unless
     /// forced.
     ///

@@ -8,6 +8,8 @@ pub(crate) mod node;
 
 pub(crate) mod ledger;
 
+pub(crate) mod fleet;
+
 pub(crate) mod command;
 
 pub(crate) mod instance;

@@ -29,6 +29,8 @@ mod instance;
 
 mod audit;
 
+mod fleet;
+
 mod page;
 
 mod docs;
@@ -37,6 +39,7 @@ use crate::Server;
 use crate::auth::Authenticator;
 use crate::body;
 use crate::convert::member;
+use crate::dashboard::{self, Dashboard};
 use crate::metrics::operations_router;
 use crate::problem::{Fault, internal};
 use crate::profile::Profile;
@@ -94,6 +97,14 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
     for (prefix, mount) in &server.mounts {
         let guarded = mount.clone().layer(from_fn_with_state(server.clone(), guard));
         router = router.nest(prefix, guarded);
+    }
+    if !server.dashboard.is_empty() {
+        let files = Arc::new(Dashboard::new(server.dashboard));
+        for path in [dashboard::PREFIX.to_owned(), format!("{}/{{*path}}", dashboard::PREFIX)] {
+            let (server, files) = (server.clone(), files.clone());
+            let handler = move |request: Request| file(server.clone(), files.clone(), request);
+            router = router.route(&path, any(handler));
+        }
     }
     let inner = router
         .merge(operations_router(
@@ -165,6 +176,14 @@ async fn no_endpoint(State(server): State<Arc<Server>>, request: Request) -> Res
     let fault =
         Fault::new(&error::NO_ENDPOINT, format!("no route has the path {}", request.uri().path()));
     respond(&server, &request_id(request.extensions()), request.uri().path(), fault)
+}
+
+/// Answers with a file of the dashboard.
+async fn file(server: Arc<Server>, files: Arc<Dashboard>, request: Request) -> Response<Body> {
+    match files.answer(request.method(), request.uri().path(), request.headers()) {
+        Some(response) => response,
+        None => no_endpoint(State(server), request).await,
+    }
 }
 
 /// Lets only administrators through to a mounted router.
@@ -358,7 +377,7 @@ fn nobody(id: &str) -> Caller {
 
 async fn handle(ask: Ask) -> Answer {
     match ask.route.operation {
-        Operation::Landing => page::landing(),
+        Operation::Landing => page::landing(&ask),
         Operation::Docs => docs::page(),
         Operation::Info => page::info(&ask),
         Operation::OpenApi => page::openapi(),
@@ -409,6 +428,9 @@ async fn handle(ask: Ask) -> Answer {
         Operation::PoolHistory => instance::history(&ask).await,
         Operation::SimulatePool => instance::simulate(&ask).await,
         Operation::ResumePool => instance::resume(&ask).await,
+        Operation::Me => fleet::me(&ask),
+        Operation::FleetGpus => fleet::gpus(&ask).await,
+        Operation::ListEvents => fleet::events(&ask).await,
     }
 }
 

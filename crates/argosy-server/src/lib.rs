@@ -13,6 +13,8 @@ pub mod metrics;
 
 pub mod profile;
 
+pub mod dashboard;
+
 mod problem;
 
 mod convert;
@@ -40,6 +42,10 @@ pub struct Server {
     pub metrics: metrics::Metrics,
     /// Further routers, each under its own prefix, for administrators only.
     pub mounts: Vec<(String, Router)>,
+    /// The dashboard's files; none where there is no dashboard.
+    pub dashboard: &'static [dashboard::Asset],
+    /// Whether all of this is a demonstration, which its pages say.
+    pub demo: bool,
     /// Becomes true when the process is to end: watches say goodbye.
     pub shutdown: watch::Receiver<bool>,
     /// The version that is shown.

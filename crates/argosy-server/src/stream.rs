@@ -9,20 +9,23 @@
 //! begins with is complete, and not between two changes of one commit.
 
 use crate::Server;
+use crate::convert;
 use crate::http::fields::Shown;
 use crate::metrics::Held;
 use crate::problem::Fault;
 use argosy_api::resource::WatchKind;
 use argosy_control::clock::Clock;
+use argosy_control::node::Lines;
 use argosy_control::watch::{Watch, WatchEvent, Watched};
 use argosy_control::{Error, Revision, Stored};
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
-use futures_util::{FutureExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -92,6 +95,69 @@ where
         Some((Ok::<_, Infallible>(Bytes::from(chunk)), events))
     });
     answer(Body::from_stream(chunks))
+}
+
+/// Whoever has something to tell, a piece of text at a time.
+pub(crate) trait Beat: Send + 'static {
+    /// The next piece; `None` ends the stream.
+    fn next(&mut self) -> impl Future<Output = Option<String>> + Send;
+}
+
+/// The answer that carries what somebody tells.
+pub(crate) fn beats(of: impl Beat) -> Response<Body> {
+    // At once, so that the client knows it is connected; and how soon to come back.
+    let opening = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"retry: 1000\n\n"))]);
+    let chunks = stream::unfold(of, |mut of| async {
+        let chunk = of.next().await?;
+        Some((Ok(Bytes::from(chunk)), of))
+    });
+    answer(Body::from_stream(opening.chain(chunks)))
+}
+
+/// Lines of ledgers as they are written; an event's `id:` is the line's sequence number.
+pub(crate) struct Ledgers {
+    lines: Lines,
+    shutdown: watch::Receiver<bool>,
+    ready: VecDeque<String>,
+    _held: Held,
+}
+
+impl Ledgers {
+    pub(crate) fn new(lines: Lines, shutdown: watch::Receiver<bool>, held: Held) -> Self {
+        Self { lines, shutdown, ready: VecDeque::new(), _held: held }
+    }
+}
+
+impl Beat for Ledgers {
+    async fn next(&mut self) -> Option<String> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
+        }
+        let next = tokio::select! {
+            biased;
+            () = stopped(&mut self.shutdown) => return None,
+            next = tokio::time::timeout(KEEP_ALIVE, self.lines.next()) => next,
+        };
+        match next {
+            Err(_quiet) => Some(": still here\n\n".to_owned()),
+            // The client comes back, and is told why it cannot be served if it still cannot.
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a stream of events ends");
+                None
+            }
+            Ok(Ok(lines)) => {
+                self.ready = lines
+                    .into_iter()
+                    .map(|line| {
+                        let (id, revision) = (Revision(line.sequence), Revision(line.revision));
+                        let line = convert::ledger::entry(line);
+                        event(WatchKind::Added, revision, Some(id), Some(line))
+                    })
+                    .collect();
+                self.ready.pop_front()
+            }
+        }
+    }
 }
 
 /// The answer to HEAD.
@@ -175,7 +241,7 @@ impl<T: Watched, W: Serialize> Events<T, W> {
 }
 
 /// Waits until the process is to end, or nobody is left to say so: the listener stops then, too.
-async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
 }
 

@@ -14,6 +14,8 @@ mod config;
 
 mod context;
 
+mod demo;
+
 mod doctor;
 
 mod follow;
@@ -64,7 +66,8 @@ use clap::{ArgMatches, Args, Parser, Subcommand};
     arg_required_else_help = true,
     after_help = "\
 Examples:
-  argosy up                                          a fleet on this machine, with a simulated cloud
+  argosy up                                          a fleet on this machine, with faults and a dashboard
+  argosy demo inject xid-79                          break one of its GPUs, and watch
   argosy cluster create alpha --provider gcp --region us-east1 --wait
   argosy nodepool create workers -c alpha --machine-type n1-standard-4 --nodes 3
   argosy cluster list --watch
@@ -113,6 +116,7 @@ enum Command {
     Wait(Client<wait::Wait>),
     Audit(Client<audit::Verb>),
     Cloud(Client<cloud::Verb>),
+    Demo(Client<demo::Verb>),
     Doctor(Client<doctor::Doctor>),
     Context(context::Verb),
     Token(token::Verb),
@@ -162,6 +166,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Wait(c) => client(c, screen, wait::wait),
         Command::Audit(c) => client(c, screen, audit::run),
         Command::Cloud(c) => client(c, screen, cloud::run),
+        Command::Demo(c) => client(c, screen, demo::run),
         Command::Doctor(c) => client(c, screen, doctor::run),
         Command::Context(verb) => context::run(verb, screen),
         Command::Token(verb) => token::run(&verb),

@@ -6,6 +6,8 @@ mod config;
 
 mod context;
 
+mod dashboard;
+
 mod failure;
 
 mod output;

@@ -95,6 +95,8 @@ impl Collector for GpusOnly {
 
 /// How busy a GPU is, in the words of the wire.
 pub(crate) fn gpu_metrics(gpu: &crate::gpu::Reading) -> GpuMetrics {
+    let errors =
+        |counts: Option<crate::gpu::Counts>| counts.and_then(|counts| counts.volatile).unwrap_or(0);
     let watts = gpu.power_watts.unwrap_or_default().clamp(0.0, f64::from(u32::MAX));
     GpuMetrics {
         index: gpu.index,
@@ -105,6 +107,8 @@ pub(crate) fn gpu_metrics(gpu: &crate::gpu::Reading) -> GpuMetrics {
         power_watts: watts.round() as u32,
         utilization_percent: gpu.utilization_percent.unwrap_or_default().min(100) as f32,
         memory_used_bytes: gpu.memory_used_bytes.unwrap_or_default(),
+        ecc_corrected_total: errors(gpu.ecc_corrected),
+        ecc_uncorrected_total: errors(gpu.ecc_uncorrected),
     }
 }
 

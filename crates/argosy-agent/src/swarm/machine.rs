@@ -389,9 +389,14 @@ impl Machine {
             // Each GPU a little apart from the others, as they are.
             let apart = share(&reading.uuid, "apart") * 6.0 - 3.0;
             let percent = if self.works { (percent + apart).clamp(0.0, 100.0) } else { 0.0 };
+            let metrics = gpu_metrics(reading);
+            // A job takes most of the memory when it begins, and keeps it.
+            let filled = 0.55 + 0.4 * f64::from(share(&reading.uuid, "memory"));
+            let free = if self.works { reading.memory_free_bytes.unwrap_or(0) } else { 0 };
             argosy_api::rpc::node::GpuMetrics {
                 utilization_percent: percent.round(),
-                ..gpu_metrics(reading)
+                memory_used_bytes: metrics.memory_used_bytes + (free as f64 * filled) as u64,
+                ..metrics
             }
         });
         Event::Sampled(Box::new(NodeMetrics {

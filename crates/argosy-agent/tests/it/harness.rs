@@ -128,6 +128,8 @@ impl World {
             profile: Profile::Full,
             authenticator,
             metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
+            dashboard: &[],
+            demo: false,
             mounts: Vec::new(),
             shutdown: shutdown.clone(),
             version: "1.2.3".to_owned(),

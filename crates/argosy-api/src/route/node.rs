@@ -385,8 +385,7 @@ fn node_search(examples: &str) -> Parameter {
 }
 
 fn node_list_parameters() -> Vec<Parameter> {
-    use crate::node::{HealthStatus, Liveness, NodeStatus};
-    vec![
+    let mut parameters = vec![
         page(),
         size(),
         query(
@@ -395,6 +394,15 @@ fn node_list_parameters() -> Vec<Parameter> {
             json!({ "type": "string", "examples": ["pool,registered_at desc"] }),
         ),
         fields(),
+    ];
+    parameters.extend(node_filters());
+    parameters
+}
+
+/// Which nodes.
+pub(super) fn node_filters() -> Vec<Parameter> {
+    use crate::node::{HealthStatus, Liveness, NodeStatus};
+    vec![
         node_search("status='UNHEALTHY' and gpu_name like '%H100%'"),
         query(
             "status",

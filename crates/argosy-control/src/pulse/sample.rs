@@ -30,6 +30,10 @@ pub struct GpuSample {
     pub utilization: f32,
     /// In bytes.
     pub memory_used: u64,
+    /// Memory errors that were corrected since the driver was loaded.
+    pub ecc_corrected: u32,
+    /// Memory errors that were not.
+    pub ecc_uncorrected: u32,
 }
 
 /// The hottest GPU there can be: the silicon shuts itself down long before.

@@ -1,5 +1,5 @@
 use super::quota::{Allowance, Quota, Spend};
-use super::{GpuSample, HISTORY_MAX, Moment, Pulse, PulseBoard, Sample};
+use super::{GpuSample, Moment, Pulse, PulseBoard, Sample, history::POINTS_MAX};
 use argosy_core::node::NodeId;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -17,6 +17,7 @@ fn j18_what_cannot_be_true_was_not_measured() {
         power: 300,
         utilization,
         memory_used: 1,
+        ..GpuSample::default()
     };
     let (kept, refused) = Sample {
         cpu_percent: f32::NAN,
@@ -85,7 +86,7 @@ fn o1_measurements_are_kept_once_a_second_and_history_is_an_hour() {
         pulse.measured(moment(second * 1000), Sample::default());
     }
     let history = pulse.history();
-    assert_eq!(history.len(), HISTORY_MAX);
+    assert_eq!(history.len(), POINTS_MAX);
     let span = history.last().unwrap().at_s - history.first().unwrap().at_s;
     assert!(3300 < span, "{span} s");
 }

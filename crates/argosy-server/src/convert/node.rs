@@ -1,9 +1,10 @@
 //! Nodes and what is wrong with them, to the wire.
 
+use super::fleet::memory_percent;
 use argosy_api::node as api;
 use argosy_api::route::OWN;
 use argosy_control::Stored;
-use argosy_control::pulse::{GpuSample, HistoryPoint, Live};
+use argosy_control::pulse::{GpuMoment, GpuSample, GpuTrack, HistoryPoint, Live};
 use argosy_core::health::{Check, Ends, Finding, HealthState, Severity};
 use argosy_core::node::{Duty, Gpu, Liveness, Node, NodeStatus, Told};
 use argosy_core::why::Why;
@@ -109,7 +110,7 @@ pub(crate) const fn status(status: NodeStatus) -> api::NodeStatus {
     }
 }
 
-const fn health(state: HealthState) -> api::HealthStatus {
+pub(super) const fn health(state: HealthState) -> api::HealthStatus {
     match state {
         HealthState::Unknown => api::HealthStatus::Unknown,
         HealthState::Healthy => api::HealthStatus::Healthy,
@@ -118,7 +119,7 @@ const fn health(state: HealthState) -> api::HealthStatus {
     }
 }
 
-const fn liveness(liveness: Liveness) -> api::Liveness {
+pub(super) const fn liveness(liveness: Liveness) -> api::Liveness {
     match liveness {
         Liveness::Fresh => api::Liveness::Fresh,
         Liveness::Suspect => api::Liveness::Suspect,
@@ -178,6 +179,8 @@ fn gpu(gpu: &Gpu, live: &Live) -> api::Gpu {
         power: measured.map(|sample| sample.power),
         utilization: measured.map(|sample| sample.utilization),
         memory_used: measured.map(|sample| sample.memory_used),
+        ecc_corrected: measured.map(|sample| sample.ecc_corrected),
+        ecc_uncorrected: measured.map(|sample| sample.ecc_uncorrected),
     }
 }
 
@@ -246,6 +249,24 @@ pub(crate) fn point(point: HistoryPoint, now: Timestamp, monotonic: Duration) ->
         cpu_percent: point.cpu_percent,
         memory_percent: point.memory_percent,
         temperature: point.temperature,
+    }
+}
+
+/// What a GPU of a node measured lately.
+pub(crate) fn track(node: &Node, track: &GpuTrack) -> api::GpuHistory {
+    let total = node.gpus.iter().find(|gpu| usize::try_from(gpu.index) == Ok(track.index));
+    let total = total.map_or(0, |gpu| gpu.memory_total);
+    fn each<T>(of: &GpuTrack, take: impl Fn(&GpuMoment) -> Option<T>) -> Vec<Option<T>> {
+        of.moments.iter().map(|moment| moment.as_ref().and_then(&take)).collect()
+    }
+    api::GpuHistory {
+        index: track.index,
+        temperature: each(track, |it| Some(it.temperature)),
+        power: each(track, |it| Some(it.power)),
+        utilization: each(track, |it| Some(it.utilization)),
+        memory_percent: each(track, |it| memory_percent(it.memory_used, total)),
+        ecc_corrected: each(track, |it| it.ecc.map(|(corrected, _)| corrected)),
+        ecc_uncorrected: each(track, |it| it.ecc.map(|(_, uncorrected)| uncorrected)),
     }
 }
 

@@ -125,10 +125,12 @@ pub(super) fn metrics(ask: &Ask) -> Answer {
     ask.query()?;
     let (now, monotonic) = (control.clock.now(), control.clock.monotonic());
     let pulse = control.nodes.board.find(node.value.id.as_str());
-    let points = pulse.map_or_else(Vec::new, |pulse| pulse.history()).into_iter();
+    let (points, tracks) = pulse.map(|pulse| pulse.gpu_history()).unwrap_or_default();
+    let points = points.into_iter();
     let items = points.map(|point| convert::node::point(point, now, monotonic)).collect();
+    let gpus = tracks.iter().map(|track| convert::node::track(&node.value, track)).collect();
     let (kind, node_id) = ("MetricsHistory".to_owned(), node.value.id.to_string());
-    json(StatusCode::OK, &MetricsHistory { kind, node_id, items })
+    json(StatusCode::OK, &MetricsHistory { kind, node_id, items, gpus })
 }
 
 pub(super) async fn findings(ask: &Ask) -> Answer {
@@ -182,7 +184,8 @@ pub(super) fn search<T: Searchable>(query: &Query) -> Result<Filter<T>, Fault> {
     }
 }
 
-fn filter(query: &Query) -> Result<Filter<Node>, Fault> {
+/// Which nodes are asked for.
+pub(super) fn filter(query: &Query) -> Result<Filter<Node>, Fault> {
     let mut filter = search(query)?;
     for name in ["status", "health", "liveness", "pool", "provider", "region", "zone"] {
         if let Some(value) = query.text(name) {

@@ -1,6 +1,7 @@
 //! The service itself: what it is, its OpenAPI document, and a page to start from.
 
 use super::{Answer, Ask, docs, empty, json};
+use crate::dashboard;
 use argosy_api::audit::ServiceInfo;
 use argosy_api::openapi;
 use axum::body::Body;
@@ -13,6 +14,7 @@ static OPENAPI: LazyLock<String> = LazyLock::new(openapi::text);
 static LANDING: LazyLock<String> = LazyLock::new(|| docs::frame("Argosy", WELCOME));
 
 const WELCOME: &str = "<body><main><h1>Argosy</h1>\n<p>One control plane for GPU fleets.</p>\n<ul>\n\
+    <li><a href=\"/ui/\">Dashboard</a></li>\n\
     <li><a href=\"/docs\">API reference</a>, and the same as an \
     <a href=\"/api/hyperfleet/v1/openapi\">OpenAPI document</a></li>\n\
     <li><a href=\"/api/hyperfleet\">What this service is</a></li>\n\
@@ -20,7 +22,13 @@ const WELCOME: &str = "<body><main><h1>Argosy</h1>\n<p>One control plane for GPU
     </ul>\n<p>On the command line:</p>\n<pre>argosy cluster list\n\
     argosy cluster create demo --provider gcp --region us-east1 --wait</pre></main></body>";
 
-pub(super) fn landing() -> Answer {
+/// People are led to the dashboard, if there is one; programs, and people with `curl`, are told what there is.
+pub(super) fn landing(ask: &Ask) -> Answer {
+    if !ask.server.dashboard.is_empty() && dashboard::reads_html(&ask.parts.headers) {
+        let mut response = empty(StatusCode::SEE_OTHER);
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static("/ui/"));
+        return Ok(response);
+    }
     html(&LANDING, &docs::POLICY)
 }
 

@@ -77,6 +77,8 @@ struct RawGpuSample {
     power: i64,
     utilization: f64,
     memory_used: u64,
+    ecc_corrected: u64,
+    ecc_uncorrected: u64,
 }
 
 /// `index` is what the wire calls its place.
@@ -95,6 +97,8 @@ fn gpu_sample(
         power: u16::try_from(raw.power.max(0)).unwrap_or(u16::MAX),
         utilization: percent(raw.utilization, || format!("{}.utilization_percent", field()))?,
         memory_used: raw.memory_used,
+        ecc_corrected: u32::try_from(raw.ecc_corrected).unwrap_or(u32::MAX),
+        ecc_uncorrected: u32::try_from(raw.ecc_uncorrected).unwrap_or(u32::MAX),
     })
 }
 

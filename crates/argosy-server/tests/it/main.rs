@@ -26,3 +26,6 @@ mod overload;
 
 #[cfg(test)]
 mod rpc;
+
+#[cfg(test)]
+mod fleet;

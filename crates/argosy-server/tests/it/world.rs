@@ -170,6 +170,8 @@ impl World {
             profile,
             authenticator: authenticator.clone(),
             metrics: Metrics::new("test", Timestamp::UNIX_EPOCH),
+            dashboard: &[],
+            demo: false,
             mounts: vec![("/mounted".to_owned(), boom)],
             shutdown,
             version: "1.2.3".to_owned(),

@@ -338,6 +338,7 @@ fn stream_beat() -> Bytes {
         power_watts: 640,
         utilization_percent: 97.5,
         memory_used_bytes: 71_000_000_000,
+        ..node::GpuMetrics::default()
     };
     let metrics = node::NodeMetrics {
         cpu_usage_percent: 31.5,

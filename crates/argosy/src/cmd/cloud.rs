@@ -227,11 +227,14 @@ enum FaultKind {
 /// Where the console is.
 const BASE: &str = "/simulated-cloud/v1";
 
+/// What to do where there is no console.
+const NO_CLOUD: &str = "the server must run with --simulated-cloud";
+
 /// `argosy cloud`
 pub(super) async fn run(session: &Session, verb: Verb) -> Result<Exit, Failure> {
     let (method, path, body, done) = request(verb.verb);
     let answer = session.client.send(method, &format!("{BASE}{path}"), body.as_ref()).await;
-    let value = answer.map_err(|error| failure(session, error))?;
+    let value = answer.map_err(|error| failure(session, error, NO_CLOUD))?;
     match (done, session.format) {
         (Some(done), Format::Table | Format::Wide | Format::Name) => match value.get("id") {
             Some(id) => note(&format!("{done}; its number is {id}")),
@@ -329,8 +332,9 @@ impl NewFault {
     }
 }
 
-/// The console is not the API: its complaints have a sentence, and no code.
-fn failure(session: &Session, error: ClientError) -> Failure {
+/// The console is not the API: its complaints have a sentence, and no code. `absent` is what to do where
+/// there is none.
+pub(super) fn failure(session: &Session, error: ClientError, absent: &str) -> Failure {
     if let ClientError::Unexpected { status, text, .. } = &error
         && let Ok(problem) = serde_json::from_str::<Value>(text)
         && let Some(detail) = problem.get("detail").and_then(Value::as_str)
@@ -338,12 +342,9 @@ fn failure(session: &Session, error: ClientError) -> Failure {
         let exit = if *status == 404 { Exit::NotFound } else { Exit::Failed };
         return Failure::new(exit, clean(detail));
     }
-    let absent = error.status() == Some(404);
+    let missing = error.status() == Some(404);
     let failure = session.failure(error);
-    match absent {
-        true => failure.fix("the server must run with --simulated-cloud"),
-        false => failure,
-    }
+    if missing { failure.fix(absent) } else { failure }
 }
 
 /// A text as one segment of a path.

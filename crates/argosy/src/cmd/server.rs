@@ -153,7 +153,7 @@ pub(super) fn run(args: &Args, matches: Option<&ArgMatches>) -> Result<Exit, Fai
                 .why(error)
                 .fix("choose another address with --listen")
         })?;
-        serve::serve(&config, listener, async |address| {
+        serve::serve(&config, listener, None, async |address| {
             info!(%address, version = env!("CARGO_PKG_VERSION"), "listening");
             std::future::pending().await
         })

@@ -1,28 +1,34 @@
 //! `argosy up`: a whole fleet on this machine, in one command.
 
+pub(super) mod fault;
+
+mod fleet;
+
+pub(super) mod stage;
+
 use super::server::{log, serve};
-use crate::config::{Config, SimulatedCloud};
 use crate::failure::{Exit, Failure};
 use crate::output::{Paint, Screen, clean, note, print};
-use argosy_api::client::{Client, ClientError, Collection, WriteOptions};
-use argosy_api::resource::ResourceCreate;
+use argosy_api::client::Client;
 use argosy_store::embedded::DATABASE_FILE;
 use clap::Args;
-use reqwest::Method;
-use serde_json::{Value, json};
+use stage::Stage;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// Run a fleet on this machine: server, simulated cloud, and something to look at.
+/// Run a fleet on this machine: server, dashboard, simulated cloud, agents, and faults to watch.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The first time it creates a few clusters and node pools; afterwards it continues where it was.
+The first time it makes three clusters with some hundred simulated nodes, and three real agents with made-up
+GPUs; afterwards it continues where it was. A fault comes by itself every 20 to 40 seconds.
 Ctrl-C stops everything. Remove the directory to start anew.
 
 Examples:
   argosy up
-  argosy up --data-dir /tmp/fleet --port 9000")]
+  argosy up --data-dir /tmp/fleet --port 9000
+  argosy up --no-faults                              only what `argosy demo inject` does")]
 pub(crate) struct Up {
     /// Where it is kept, with its log.
     #[arg(long, default_value = ".argosy", value_name = "DIR")]
@@ -30,6 +36,16 @@ pub(crate) struct Up {
     /// The port on 127.0.0.1; if it is taken, the next free one.
     #[arg(long, default_value_t = 8080)]
     port: u16,
+    /// How many simulated nodes the fleet is made with.
+    #[arg(long, default_value_t = fleet::NODES_MAX, value_name = "COUNT",
+        value_parser = clap::value_parser!(u16).range(i64::from(fleet::NODES_MIN)..=i64::from(fleet::NODES_MAX)))]
+    nodes: u16,
+    /// Let no fault come by itself.
+    #[arg(long, visible_alias = "quiet-fleet")]
+    no_faults: bool,
+    /// What the faults are chosen by: the same number, the same faults.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
 }
 
 /// How many ports are tried. More in use means that something else is wrong.
@@ -42,22 +58,34 @@ pub(super) fn run(up: &Up, screen: Screen) -> Result<Exit, Failure> {
     })?;
     log::to_file(&up.data_dir.join("server.log"))?;
     let new = !up.data_dir.join(DATABASE_FILE).exists();
+    let with_agents = fleet::agent().is_some();
+    if !with_agents {
+        note(
+            "argosy-agent is not beside this program: the fleet is all simulated (`make build` makes both)",
+        );
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed("cannot start").why(error))?;
     let result = runtime.block_on(async {
         let (listener, address) = bind(up.port).await?;
-        let config = Config {
-            listen: address.to_string(),
-            data_dir: up.data_dir.clone(),
-            simulated_cloud: SimulatedCloud { enabled: true, instant: false },
-            ..Config::default()
-        };
-        serve::serve(&config, listener, async |address| {
-            let server = format!("http://{address}");
-            if new && let Err(error) = demonstrate(&server).await {
+        let config = fleet::config(address, &up.data_dir, with_agents);
+        let server = format!("http://{address}");
+        let client = Client::new(&server, None)
+            .map_err(|error| Failure::failed("cannot set up the HTTP client").why(error))?;
+        let stage = Arc::new(Stage::open(client.clone(), server, &up.data_dir, up.seed));
+        let door = (stage::PREFIX.to_owned(), stage::router(stage.clone()));
+        serve::serve(&config, listener, Some(door), async |address| {
+            let mut made = fleet::slow_down(&client).await;
+            if new && made.is_ok() {
+                made = fleet::make(&client, up.nodes, with_agents).await;
+            }
+            if let Err(error) = made {
                 note(&format!("the demonstration is not complete: {}", clean(&error.to_string())));
             }
-            print(&welcome(&screen, up, address, nodes(&server).await));
+            print(&welcome(&screen, up, address));
+            if !up.no_faults {
+                stage.play().await;
+            }
             std::future::pending().await
         })
         .await
@@ -88,91 +116,42 @@ async fn bind(port: u16) -> Result<(TcpListener, SocketAddr), Failure> {
     Err(refused.into_iter().fold(failure, Failure::why).fix("choose another with --port"))
 }
 
-/// Something to look at: clusters on two clouds, and a pool that asks for more than there is.
-async fn demonstrate(server: &str) -> Result<(), ClientError> {
-    let client = Client::new(server, None)?;
-    let quota = json!({ "limit": 8 });
-    client.send(Method::PUT, "/simulated-cloud/v1/quotas/aws/us-east-1/GPUS", Some(&quota)).await?;
-    let clusters = [
-        ("atlas", json!({ "provider": "gcp", "region": "us-east1" }), "ml"),
-        ("borealis", json!({ "provider": "aws", "region": "us-east-1" }), "research"),
-        ("comet", json!({ "provider": "gcp", "region": "europe-west4" }), "ml"),
-    ];
-    for (name, spec, team) in clusters {
-        create(&client, Collection::Clusters, name, spec, team).await?;
-    }
-    let pools = [
-        ("atlas", "workers", json!({ "machineType": "n1-standard-4", "nodeCount": 3 }), "ml"),
-        ("atlas", "trainers", json!({ "machineType": "a2-highgpu-8g", "nodeCount": 2 }), "ml"),
-        // Sixteen GPUs, where the quota has eight.
-        ("borealis", "gpus", json!({ "machineType": "p4d.24xlarge", "nodeCount": 2 }), "research"),
-    ];
-    for (cluster, name, spec, team) in pools {
-        create(&client, Collection::NodePools(cluster), name, spec, team).await?;
-    }
-    Ok(())
-}
-
-async fn create(
-    client: &Client,
-    of: Collection<'_>,
-    name: &str,
-    spec: Value,
-    team: &str,
-) -> Result<(), ClientError> {
-    let body = ResourceCreate {
-        kind: None,
-        name: name.to_owned(),
-        spec: spec.as_object().cloned().unwrap_or_default(),
-        labels: [("team".to_owned(), team.to_owned())].into(),
-    };
-    match client.create(of, &body, &WriteOptions::default()).await {
-        // Left by a start that was interrupted.
-        Err(error) if error.status() == Some(409) => Ok(()),
-        result => result.map(drop),
-    }
-}
-
-/// How many nodes have registered; none if nobody can say.
-async fn nodes(server: &str) -> usize {
-    let Ok(client) = Client::new(server, None) else { return 0 };
-    client.nodes(&[("size", "1")]).await.map_or(0, |list| list.total)
-}
-
-/// Where it is, and a few things to try.
-fn welcome(screen: &Screen, up: &Up, address: SocketAddr, nodes: usize) -> String {
+/// Where it is, and five things to try. It fits a terminal of 80 by 24.
+fn welcome(screen: &Screen, up: &Up, address: SocketAddr) -> String {
     let server = format!("http://{address}");
     let mut export = String::new();
     if let Some(dir) = unlisted_dir() {
-        export.push_str(&format!("\n  export PATH={}:$PATH", dir.display()));
+        export.push_str(&format!("  export PATH={}:$PATH\n", dir.display()));
     }
     if address.port() != 8080 {
-        export.push_str(&format!("\n  export ARGOSY_SERVER={server}"));
+        export.push_str(&format!("  export ARGOSY_SERVER={server}\n"));
     }
     if !export.is_empty() {
+        export.insert_str(0, "In another terminal, first:\n");
         export.push('\n');
     }
-    let machines = match nodes {
-        0 => String::new(),
-        count => format!("  {:<49} what the {count} nodes are doing\n", "argosy top"),
+    let faults = match up.no_faults {
+        true => "No fault comes by itself (--no-faults).",
+        false => "A fault comes by itself every 20 to 40 seconds.",
     };
     format!(
-        "{} on {server}, kept in {}, log in {}
-API reference: {server}/docs
+        "
+{}  {}
+API        {server}/docs
+Kept in    {}  (log: server.log in it)
 
-Try, in another terminal:
-{export}
-  argosy cluster list --watch                       clusters becoming Ready
-  argosy nodepool statuses borealis/gpus            a pool that asks for more GPUs than there are
-  argosy cloud quota set aws us-east-1 GPUS 64      give it more, and it becomes Ready by itself
-  argosy cluster create demo --provider gcp --region us-west1 --wait
-  argosy audit list                                 everything that was done, and by whom
-{machines}
-Ctrl-C stops everything.
+{export}Five things to try:
+  argosy top                             the fleet, live
+  argosy demo inject xid-79              break a GPU; it says where to watch
+  argosy why node/NAME                   why that node is as it is, step by step
+  argosy nodepool statuses comet/rented  a pool that asks for more than its quota
+  argosy cloud quota set lambda us-south-1 GPUS 999     and it heals by itself
+
+{faults} Ctrl-C stops everything.
 ",
-        screen.paint("Argosy is running", Paint::Good),
+        screen.paint("Dashboard", Paint::Plain),
+        screen.paint(&format!("{server}/ui/"), Paint::Good),
         up.data_dir.display(),
-        up.data_dir.join("server.log").display(),
     )
 }
 
@@ -181,4 +160,35 @@ fn unlisted_dir() -> Option<PathBuf> {
     let dir = std::env::current_exe().ok()?.parent()?.to_path_buf();
     let listed = std::env::var_os("PATH")?;
     std::env::split_paths(&listed).all(|known| !known.join("argosy").exists()).then_some(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        up: Up,
+    }
+
+    #[test]
+    fn the_welcome_fits_a_small_terminal_and_names_the_dashboard_first() {
+        for args in [vec!["up"], vec!["up", "--no-faults"]] {
+            let up = Alone::parse_from(args).up;
+            let text = welcome(&Screen::plain(), &up, "127.0.0.1:18080".parse().unwrap());
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.len() <= 24, "{} lines", lines.len());
+            let own = unlisted_dir().is_some();
+            for line in lines.iter().filter(|line| !(own && line.contains("PATH="))) {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let first = lines.iter().find(|line| !line.is_empty());
+            assert_eq!(first, Some(&"Dashboard  http://127.0.0.1:18080/ui/"));
+            assert!(!text.contains('\u{1b}'));
+            let tries = lines.iter().skip_while(|line| !line.starts_with("Five")).skip(1);
+            assert_eq!(tries.take_while(|line| line.starts_with("  argosy")).count(), 5);
+        }
+    }
 }

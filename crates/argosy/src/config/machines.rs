@@ -95,6 +95,9 @@ section! {
         types: Vec<ProcessType> = ProcessType::usual(),
         /// How many processes there may be at once: this host has to carry them.
         max_processes: u32 = 64,
+        /// Whether its processes end with the server and begin again with it. For trying things on one's own
+        /// machine: machines should outlive their control plane.
+        end_with_server: bool = false,
     }
 }
 

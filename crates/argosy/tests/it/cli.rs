@@ -4,9 +4,7 @@ mod node;
 
 mod workload;
 
-use crate::harness::{
-    Engine, PATIENCE, PROGRAM, Process, Profile, Server, Setup, TestDir, argosy, run, text,
-};
+use crate::harness::{Engine, PATIENCE, Profile, Server, Setup, TestDir, argosy, run, text};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::process::Stdio;
@@ -367,39 +365,6 @@ async fn a_backup_brings_back_what_was_there() {
     assert_eq!(server.cli(&["cluster", "list", "-o", "name"]).await.expect(0), "cluster/alpha\n");
     server.cli(&["audit", "verify"]).await.expect(0);
     server.cli(&["cluster", "create", "gamma"]).await.expect(0);
-}
-
-#[tokio::test]
-async fn up_starts_a_fleet_stops_on_ctrl_c_and_continues() {
-    let dir = TestDir::new();
-    let up = || {
-        let mut command = std::process::Command::new(PROGRAM);
-        command.args(["up", "--port", "0"]).current_dir(dir.path()).env("HOME", dir.path());
-        Process::spawn(command, " on http://")
-    };
-    let list = async |address: &str| {
-        let server = format!("http://{address}");
-        let args = ["cluster", "list", "-o", "name", "--sort", "name", "--server", &server];
-        run(argosy(dir.path(), &args)).await.expect(0).to_owned()
-    };
-    let mut first = up().await.expect("it starts");
-    let clusters = list(&first.address).await;
-    assert_eq!(clusters, "cluster/atlas\ncluster/borealis\ncluster/comet\n");
-    let address = format!("http://{}", first.address);
-    let more = ["cluster", "create", "mine", "--server", &address];
-    run(argosy(dir.path(), &more)).await.expect(0);
-    first.signal("INT");
-    assert_eq!(first.ended().await, Some(0));
-    assert!(
-        first.log.read().contains("`argosy up` continues where it was"),
-        "{}",
-        first.log.read()
-    );
-
-    let mut second = up().await.expect("it starts again");
-    assert_eq!(list(&second.address).await, clusters + "cluster/mine\n");
-    second.signal("INT");
-    assert_eq!(second.ended().await, Some(0));
 }
 
 #[tokio::test]

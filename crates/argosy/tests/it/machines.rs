@@ -139,7 +139,7 @@ async fn delete(api: &Api, path: &str) {
 }
 
 /// The real agent, built as this program is.
-fn agent() -> PathBuf {
+pub(crate) fn agent() -> PathBuf {
     static AGENT: LazyLock<PathBuf> = LazyLock::new(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)

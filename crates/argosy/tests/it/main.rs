@@ -32,3 +32,9 @@ mod crash;
 
 #[cfg(test)]
 mod machines;
+
+#[cfg(test)]
+mod dashboard;
+
+#[cfg(test)]
+mod up;

@@ -86,6 +86,9 @@ fn sample(metrics: &wire::NodeMetricsView<'_>) -> Result<Sample, FieldError> {
             power: gpu.power_usage.into(),
             utilization: gpu.utilization_percent,
             memory_used: u64::try_from(gpu.memory_used).unwrap_or_default(),
+            // That wire has no place for them.
+            ecc_corrected: 0,
+            ecc_uncorrected: 0,
         };
         gpu_sample(&raw, "gpu_index", || format!("metrics.gpu_metrics[{at}]"))
     });

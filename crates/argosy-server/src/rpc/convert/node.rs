@@ -92,6 +92,8 @@ fn sample(metrics: &wire::NodeMetricsView<'_>) -> Result<Sample, FieldError> {
             power: gpu.power_watts.into(),
             utilization: gpu.utilization_percent.into(),
             memory_used: gpu.memory_used_bytes,
+            ecc_corrected: gpu.ecc_corrected_total,
+            ecc_uncorrected: gpu.ecc_uncorrected_total,
         };
         gpu_sample(&raw, "index", || format!("metrics.gpus[{at}]"))
     });

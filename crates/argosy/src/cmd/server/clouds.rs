@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Providers, by their name in the configuration.
 pub(super) type Clouds = BTreeMap<String, Arc<dyn Provider>>;
 
+/// Those whose machines are processes that end with the server and begin again with it.
+pub(super) type Housed = Vec<Arc<process::Processes>>;
+
 /// The simulated cloud's file in the data directory.
 const CLOUD_FILE: &str = "simulated-cloud.json";
 
@@ -61,8 +64,8 @@ pub(super) fn clouds(
     simulated: Option<&SimulatedCloud>,
     server: SocketAddr,
     clock: Clock,
-) -> Result<Clouds, Failure> {
-    let mut clouds = Clouds::new();
+) -> Result<(Clouds, Housed), Failure> {
+    let (mut clouds, mut housed) = (Clouds::new(), Housed::new());
     if let Some(cloud) = simulated.filter(|_| config.simulated_cloud.enabled) {
         for name in catalog(config).providers.into_keys() {
             let provider = Arc::new(cloud.named(&name));
@@ -77,7 +80,11 @@ pub(super) fn clouds(
                 Some(cloud) => Arc::new(cloud.named(name)),
                 None => continue,
             },
-            ProviderOf::Process(it) => Arc::new(maker.process(name, it)?),
+            ProviderOf::Process(it) => {
+                let processes = Arc::new(maker.process(name, it)?);
+                housed.extend(it.end_with_server.then(|| processes.clone()));
+                processes
+            }
             ProviderOf::Aws(it) => Arc::new(maker.aws(it)?),
             ProviderOf::Gcp(it) => Arc::new(maker.gcp(it)?),
             ProviderOf::Lambda(it) => Arc::new(maker.lambda(it)?),
@@ -85,7 +92,7 @@ pub(super) fn clouds(
         };
         clouds.insert(name.clone(), made);
     }
-    Ok(clouds)
+    Ok((clouds, housed))
 }
 
 /// What one provider is made with.

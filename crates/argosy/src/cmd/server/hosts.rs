@@ -83,9 +83,27 @@ impl Hosts {
     }
 }
 
+/// The label of a node that says where in the building it is.
+const RACK: &str = "rack";
+
+/// How many racks a zone has.
+const RACKS: u64 = 6;
+
+/// In which rack of its zone a machine stands: the same one for its whole life.
+fn rack(zone: &str, name: &str) -> String {
+    // FNV-1a: `DefaultHasher` may change between Rust releases, and machines do not move.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let number = (hash >> 17) % RACKS + 1;
+    if zone.is_empty() { format!("r{number:02}") } else { format!("{zone}-r{number:02}") }
+}
+
 impl Boots for Hosts {
     fn boot(&self, machine: &Booted) {
-        let machine = machine.clone();
+        let mut machine = machine.clone();
+        let rack = rack(&machine.zone, &machine.name);
+        machine.labels.entry(RACK.to_owned()).or_insert(rack);
         let spec = Spec {
             node_id: machine.name,
             boot: machine.reboots,
@@ -132,6 +150,16 @@ impl Boots for Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_stays_in_its_rack() {
+        assert_eq!(rack("us-east1-b", "w-1"), rack("us-east1-b", "w-1"));
+        let racks: std::collections::BTreeSet<String> =
+            (0..200).map(|number| rack("z", &format!("w-{number}"))).collect();
+        let all: Vec<String> = (1..=RACKS).map(|number| format!("z-r{number:02}")).collect();
+        assert_eq!(racks.into_iter().collect::<Vec<_>>(), all);
+        assert!(rack("", "w-1").starts_with('r'));
+    }
 
     #[test]
     fn who_listens_everywhere_is_reached_here() {

@@ -23,6 +23,7 @@ use argosy_server::metrics::Metrics;
 use argosy_store::embedded::Embedded;
 use argosy_store::memory::Memory;
 use argosy_store::{Engine, Store};
+use axum::Router;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -38,10 +39,12 @@ const CLOUD_PREFIX: &str = "/simulated-cloud/v1";
 
 /// Opens everything, serves until a signal comes or something dies, and stops in order.
 ///
-/// `when_ready` runs beside the server once it listens; when it ends, so does the server.
+/// `demo` is the door of a demonstration, with where it is; only `argosy up` has one. `when_ready` runs beside
+/// the server once it listens; when it ends, so does the server.
 pub(crate) async fn serve(
     config: &Config,
     listener: TcpListener,
+    demo: Option<(String, Router)>,
     when_ready: impl AsyncFnOnce(SocketAddr) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let address =
@@ -54,8 +57,9 @@ pub(crate) async fn serve(
     tasks.start("store", driver.run());
 
     let cloud = clouds::simulated(config, clock)?;
+    let (clouds, housed) = clouds::clouds(config, cloud.as_ref(), address, clock)?;
     let outside = Outside {
-        clouds: clouds::clouds(config, cloud.as_ref(), address, clock)?,
+        clouds,
         notifier: notifier(config, clock)?,
         schedulers: schedulers(config, clock).await?,
         extensions: Extensions { metrics: Some(measures(config, clock)?), ..Extensions::default() },
@@ -63,6 +67,10 @@ pub(crate) async fn serve(
     let lost = instance::unprovided(&store, &outside.clouds);
     if !lost.is_empty() {
         return Err(unprovided(&lost));
+    }
+    // Before anybody looks for them.
+    for processes in &housed {
+        processes.begin_again().await;
     }
     // Unique among all processes that share the store, and over restarts.
     let holder = ids.request(clock.now());
@@ -83,11 +91,14 @@ pub(crate) async fn serve(
         profile: profile(config.profile),
         authenticator: authenticator.clone(),
         metrics: metrics.clone(),
+        demo: demo.is_some(),
         mounts: cloud
             .clone()
             .map(|cloud| (CLOUD_PREFIX.to_owned(), console::router(cloud)))
             .into_iter()
+            .chain(demo)
             .collect(),
+        dashboard: crate::dashboard::ASSETS,
         shutdown: stopping.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build_time: option_env!("ARGOSY_BUILD_TIME").unwrap_or_default().to_owned(),
@@ -137,14 +148,20 @@ pub(crate) async fn serve(
     };
     // Requests finish before the store goes.
     let _ = stop.send(true);
+    let mut outcome = outcome;
     if outcome.is_ok() {
         tokio::select! {
-            ended = http => ended.map_err(|e| Failure::failed("the listener died").why(e))?,
+            ended = http => if let Err(error) = ended {
+                outcome = Err(Failure::failed("the listener died").why(error));
+            },
             // Whoever asks twice does not want to wait for slow clients.
             () = signals.next() => {}
         }
-        info!("stopped");
     }
+    for processes in &housed {
+        processes.rest().await;
+    }
+    info!("stopped");
     outcome
 }
 

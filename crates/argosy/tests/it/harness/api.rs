@@ -90,14 +90,14 @@ pub(crate) fn difference(at: &str, actual: &Value, expected: &Value) -> Option<S
 }
 
 impl Api {
-    pub(super) fn new(address: &str, token: Option<String>) -> Self {
+    pub(crate) fn new(address: &str, token: Option<String>) -> Self {
         // No roots: reading the system's costs a test more than all of its requests.
         let http = reqwest::Client::builder().timeout(PATIENCE).tls_certs_only([]).build();
         let http = http.expect("a client");
         Self { http, address: address.to_owned(), token }
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
