@@ -4,7 +4,7 @@ import { FLEET } from './api';
 import { Live, Polled } from './live';
 import type { Brakes, Node, ProviderList } from './types';
 
-/** What the fleet pages read of a node: all that lists, map and hover card need, and no more. */
+/** What lists read of a node, and no more. What its GPUs measure comes from the stream of the fleet. */
 export const NODE_FIELDS = [
   'pool',
   'provider',
@@ -27,13 +27,6 @@ export const NODE_FIELDS = [
   'findings.message',
   'findings.first_seen',
   'gpus.index',
-  'gpus.uuid',
-  'gpus.name',
-  'gpus.memory_total',
-  'gpus.temperature',
-  'gpus.power',
-  'gpus.utilization',
-  'gpus.memory_used',
 ].join(',');
 
 /** All nodes there are, by their ids. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clean, plain, TEXT_LEN_MAX } from './text';
+import { clean, plain, shortUuids, TEXT_LEN_MAX } from './text';
 
 describe('clean', () => {
   it.each([
@@ -45,4 +45,9 @@ describe('clean', () => {
 
 it('plain is one short line', () => {
   expect(plain('a\nb'.repeat(100), 10)).toBe('a ba ba ba…');
+});
+
+it('UUIDs of GPUs are shortened in sentences', () => {
+  expect(shortUuids('Xid 79 (GPU-475b0ede-b185-4ed8-8818-8da514800042) on GPU 6')).toBe('Xid 79 (GPU-475b0ede…) on GPU 6');
+  expect(shortUuids(undefined)).toBe('');
 });

@@ -34,6 +34,11 @@ export function plain(raw: unknown, max = 120): string {
   return cut > 0 ? `${text}…` : text;
 }
 
+/** Sentences name GPUs by UUID; the first part tells them apart, and the whole is in the evidence and the YAML. */
+export function shortUuids(text: string | undefined): string {
+  return (text ?? '').replace(/\bGPU-([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'GPU-$1…');
+}
+
 function visible(text: string, lines: boolean): string {
   if (/^[\x20-\x7e]*$/.test(text)) return text;
   let out = '';

@@ -144,7 +144,7 @@ export default function Audit() {
           rows={shown}
           rowKey={(entry) => String(entry.sequence)}
           link={(entry) => href('/audit', { q: typed, by: people ? null : 'all', entry: entry.sequence })}
-          order="-sequence"
+          order="-at"
           empty={
             <Empty title={typed ? 'No record matches' : 'People have done nothing yet'}>
               {count(all.length)} records are here{people ? ', of which most are of adapters, agents and Argosy itself: choose Everybody to see them.' : '.'}
@@ -196,13 +196,13 @@ export default function Audit() {
 }
 
 const COLUMNS: Column<AuditEntry>[] = [
-  { key: 'sequence', head: 'No.', end: true, width: '9ch', cell: (entry) => count(entry.sequence), value: (entry) => entry.sequence },
-  { key: 'at', head: 'When', width: '92px', cell: (entry) => <Age at={entry.at} word={false} />, value: (entry) => entry.at },
-  { key: 'actor', head: 'Who', width: '22%', cell: (entry) => <Text value={entry.actor} max={80} brief />, value: (entry) => entry.actor },
+  { key: 'at', head: 'When', width: '92px', cell: (entry) => <Age at={entry.at} word={false} />, value: (entry) => entry.sequence },
+  { key: 'actor', head: 'Who', hide: 'phone', width: '22%', cell: (entry) => <Text value={entry.actor} max={80} brief />, value: (entry) => entry.actor },
   { key: 'action', head: 'Did', width: '13%', cell: (entry) => <strong><Text value={entry.action} max={40} brief /></strong>, value: (entry) => entry.action },
   { key: 'what', head: 'To', width: '22%', cell: (entry) => <Subject entry={entry} />, value: (entry) => `${entry.kind} ${entry.name}` },
   { key: 'reason', head: 'Why', hide: 'phone', cell: (entry) => <span class="muted"><Text value={entry.reason} max={200} brief /></span>, value: (entry) => entry.reason },
   { key: 'via', head: 'Via', hide: 'tablet', width: '11ch', cell: (entry) => <Text value={entry.via} max={30} brief />, value: (entry) => entry.via },
+  { key: 'sequence', head: 'No.', end: true, hide: 'tablet', width: '9ch', cell: (entry) => count(entry.sequence), value: (entry) => entry.sequence },
 ];
 
 function Subject({ entry }: { entry: AuditEntry }) {

@@ -164,12 +164,15 @@ export default function Events() {
 const COLUMNS: Column<LedgerEntry>[] = [
   { key: 'at', head: 'Time', width: '11ch', cell: (entry) => <Clock at={entry.at} /> },
   { key: 'type', head: 'Kind', width: '128px', cell: (entry) => <Badge look={entryLook(entry)} quiet /> },
-  { key: 'node', head: 'Node', width: '17%', cell: (entry) => <a href={href(`/nodes/${segment(entry.node_id)}`)}><Text value={entry.node_id} max={80} brief mono /></a> },
+  { key: 'node', head: 'Node', hide: 'phone', width: '17%', cell: (entry) => <a href={href(`/nodes/${segment(entry.node_id)}`)}><Text value={entry.node_id} max={80} brief mono /></a> },
   {
     key: 'message',
     head: 'What',
     cell: (entry) => (
       <button type="button" class="row-button" onClick={() => setQuery({ event: String(entry.sequence) })}>
+        <span class="only-phone mono">
+          <Text value={entry.node_id} max={40} brief />{' '}
+        </span>
         <Text value={entry.message} max={260} brief />
       </button>
     ),

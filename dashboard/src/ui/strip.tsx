@@ -61,12 +61,12 @@ export function SafetyStrip() {
       </span>
       {mayAct.value &&
         (paused ? (
-          <button type="button" class="button button-small" onClick={askResume}>
-            <Icon name="play" /> Resume
+          <button type="button" class="button button-small" aria-label="Resume" onClick={askResume}>
+            <Icon name="play" /> <span class="strip-verb">Resume</span>
           </button>
         ) : (
-          <button type="button" class="button button-small" onClick={askPause}>
-            <Icon name="pause" /> Pause
+          <button type="button" class="button button-small" aria-label="Pause" onClick={askPause}>
+            <Icon name="pause" /> <span class="strip-verb">Pause</span>
           </button>
         ))}
       {asked.value === 'pause' && <PauseDialog onClose={() => (asked.value = null)} />}

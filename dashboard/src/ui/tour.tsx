@@ -17,7 +17,7 @@ interface Step {
   target?: string;
 }
 
-const INJECT = 'argosy demo inject xid:79';
+const INJECT = 'argosy demo inject xid-79';
 
 const STEPS: Step[] = [
   {

@@ -10,6 +10,7 @@ import { Live, Polled } from '../../lib/live';
 import { href, query, setQuery, segment } from '../../lib/router';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
 import { NODE_FIELDS, providers, safety } from '../../lib/stores';
+import { shortUuids } from '../../lib/text';
 import type { InstanceList, Node, ResourceList } from '../../lib/types';
 import { Age, Badge, Copy, Empty, ErrorBox, Section, Spinner, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
@@ -24,7 +25,7 @@ import { FleetMap } from './map';
 
 /** Nodes that are not simply in service and well: few, even of many. */
 const TROUBLED = "not (status = 'ACTIVE' and health = 'healthy' and liveness = 'Fresh') and status != 'TERMINATED'";
-const troubled = new Live<Node>(`${FLEET}/nodes`, { fields: `${NODE_FIELDS},findings.ends_at,flaps`, search: TROUBLED });
+const troubled = new Live<Node>(`${FLEET}/nodes`, { fields: `${NODE_FIELDS},findings.ends_at,flaps,gpus.uuid`, search: TROUBLED });
 const replacements = new Polled<InstanceList>(`${FLEET}/instances`, 5_000, { search: 'replaces is not null', size: 200, order: 'since desc' });
 const notReady = ['clusters', 'nodepools'].map(
   (kind) => new Polled<ResourceList>(`${BASE_API}/${kind}`, 10_000, { search: "status.phase = 'Not Ready'", size: 50 }),
@@ -243,7 +244,7 @@ function Lately() {
               </a>
             </span>
             <span class="muted lately-why">
-              <Text value={one.why} max={160} brief />
+              <Text value={shortUuids(one.why.replace(`${one.replaces} is to be replaced: `, ''))} max={160} brief />
             </span>
             <span class="muted">
               <Age at={one.since} />
@@ -275,7 +276,7 @@ function AttentionItem({ item }: { item: Attention }) {
           )}
         </p>
         <p class="attention-why">
-          <Text value={item.why} max={220} brief />
+          <Text value={shortUuids(item.why)} max={220} brief />
         </p>
       </div>
       <p class="attention-next">

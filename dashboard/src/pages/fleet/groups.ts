@@ -10,7 +10,10 @@ const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 /** What a node is grouped by; a rack is one only inside its zone. */
 export function groupOf(node: FleetNode, by: Grouping): string {
-  if (by === 'rack') return node.rack ? `${node.zone ?? '?'} / ${node.rack}` : `${node.zone ?? '?'} / no rack`;
+  if (by === 'rack') {
+    const zone = node.zone ?? 'no zone';
+    return !node.rack ? `${zone} / no rack` : node.rack.startsWith(zone) ? node.rack : `${zone} / ${node.rack}`;
+  }
   if (by === 'cluster') return node.cluster ?? 'no cluster';
   return node[by] ?? `no ${by}`;
 }

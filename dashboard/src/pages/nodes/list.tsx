@@ -9,6 +9,7 @@ import { href, query, segment, setQuery } from '../../lib/router';
 import { toSearch } from '../../lib/search';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
 import { NODE_FIELDS, nodes } from '../../lib/stores';
+import { shortUuids } from '../../lib/text';
 import type { Node } from '../../lib/types';
 import { Age, Badge, Empty, ErrorBox, PageHead, Spinner, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
@@ -107,11 +108,9 @@ export default function Nodes() {
   );
 }
 
-/** What the GPUs measure now: from the stream of the fleet; a node's document has only what it had when it changed. */
-function measured(node: Node, live: 't' | 'u'): number[] {
-  const now = fleet.model.nodes.get(node.id)?.[live];
-  const all = now ?? node.gpus.map((gpu) => (live === 't' ? gpu.temperature : gpu.utilization) ?? null);
-  return all.filter((value): value is number => typeof value === 'number');
+/** What the GPUs measure now, from the stream of the fleet. */
+function measured(node: Node, what: 't' | 'u'): number[] {
+  return (fleet.model.nodes.get(node.id)?.[what] ?? []).filter((value): value is number => typeof value === 'number');
 }
 
 function hottest(node: Node): number | null {
@@ -171,5 +170,5 @@ const COLUMNS: Column<Node>[] = [
     value: busy,
   },
   { key: 'since', head: 'Since', end: true, hide: 'tablet', width: '10ch', cell: (node) => <Age at={node.duty.since ?? node.health.since} word={false} />, value: (node) => -Date.parse(node.duty.since ?? node.health.since) },
-  { key: 'reason', head: 'Why', hide: 'phone', cell: (node) => <span class="muted"><Text value={reasonOf(node)} max={160} brief /></span>, value: reasonOf },
+  { key: 'reason', head: 'Why', hide: 'phone', cell: (node) => <span class="muted"><Text value={shortUuids(reasonOf(node))} max={160} brief /></span>, value: reasonOf },
 ];

@@ -8,6 +8,7 @@ import { Live, Polled } from '../../lib/live';
 import { href, query, segment, setQuery } from '../../lib/router';
 import { text as quoted } from '../../lib/search';
 import { COMMAND, HEALTH, LIVENESS, lookOf, NODE_STATUS, SEVERITY } from '../../lib/states';
+import { shortUuids } from '../../lib/text';
 import type { Command, CommandList, Finding, Instance, InstanceList, Ledger, Node, Why } from '../../lib/types';
 import type { PageProps } from '../../routes';
 import { Age, Badge, Copy, Empty, ErrorBox, Fact, PageHead, Section, Spinner, Text } from '../../ui/basics';
@@ -166,7 +167,7 @@ function Lead({ node, why, instance }: { node: Node; why: Why | null; instance: 
       <Glyph name={look.glyph} />
       <div>
         <p>
-          <Text value={why?.summary ?? node.health.message ?? node.duty.reason} />{' '}
+          <Text value={shortUuids(why?.summary ?? node.health.message ?? node.duty.reason)} />{' '}
           <a href={href(`/nodes/${segment(node.id)}`, { tab: 'why' })}>Read the whole story</a>
         </p>
         {node.held && (
@@ -431,7 +432,7 @@ const COMMANDS: Column<Command>[] = [
   { key: 'state', head: 'State', cell: (row) => <Badge look={lookOf(COMMAND, row.state)} />, value: (row) => row.state, width: '124px' },
   { key: 'outcome', head: 'Outcome', cell: (row) => <><Text value={row.outcome ?? '–'} max={40} /> <span class="muted"><Text value={row.message} max={160} /></span></>, value: (row) => row.outcome },
   { key: 'by', head: 'By', hide: 'phone', cell: (row) => <Text value={row.by} max={60} brief />, value: (row) => row.by, width: '14%' },
-  { key: 'reason', head: 'Reason', hide: 'phone', cell: (row) => <Text value={row.reason} max={220} />, width: '34%' },
+  { key: 'reason', head: 'Reason', hide: 'phone', cell: (row) => <Text value={shortUuids(row.reason)} max={220} />, width: '34%' },
   { key: 'at', head: 'Issued', end: true, cell: (row) => <Age at={row.issued_at} />, value: (row) => -Date.parse(row.issued_at), width: '110px' },
 ];
 

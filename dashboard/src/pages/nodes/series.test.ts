@@ -16,14 +16,12 @@ const node = (at: number, t: (number | null)[]): FleetNode => ({
   ue: [0, 3],
 });
 
-const item = (second: number) => ({ at: new Date(second * 1000).toISOString(), cpu_percent: 0, gpu_percent: 0, memory_percent: 0, temperature: 0 });
+const item = (second: number) => ({ at: new Date(second * 1000).toISOString() });
 
 it('history goes before what came meanwhile, without doubling a moment', () => {
   const series = empty(2);
   append(series, node(30_000, [60, 61]));
   fromHistory(series, {
-    kind: 'MetricsHistory',
-    node_id: 'n',
     items: [item(10), item(20), item(30)],
     gpus: [{ index: 0, temperature: [50, null, 60], ecc_corrected: [0, 1, 1], ecc_uncorrected: [0, 0, 0] }],
   });

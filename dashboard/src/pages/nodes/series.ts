@@ -1,7 +1,7 @@
 /** Measurements over time, in the columns that uPlot draws. Pure. */
 import type { FleetNode } from '../../lib/fleet';
 import { count } from '../../lib/format';
-import type { MetricsHistory } from '../../lib/types';
+import type { MetricsPoint } from '../../lib/types';
 
 export type MetricKey = 'temperature' | 'power' | 'utilization' | 'memory_percent' | 'ecc';
 type Column = (number | null)[];
@@ -14,7 +14,8 @@ export interface Series {
 }
 
 /** What `GET …/metrics` says of each GPU; as long as its `items`. */
-export interface GpuHistory extends MetricsHistory {
+export interface GpuHistory {
+  items: readonly Pick<MetricsPoint, 'at'>[];
   gpus?: {
     index: number;
     temperature?: Column;

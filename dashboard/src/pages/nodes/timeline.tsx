@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { asProblem, FLEET, get, type Problem } from '../../lib/api';
 import { query, segment, setQuery } from '../../lib/router';
 import type { Glyph as GlyphName, Tone } from '../../lib/states';
+import { shortUuids } from '../../lib/text';
 import type { Ledger, LedgerEntry } from '../../lib/types';
 import { Age, Clock, Empty, ErrorBox, Spinner, Text } from '../../ui/basics';
 import { Glyph } from '../../ui/glyph';
@@ -94,7 +95,7 @@ export function Entry({ entry }: { entry: LedgerEntry }) {
         <Text value={word} max={30} brief />
       </span>
       <div>
-        <Text value={entry.message} max={400} />
+        <Text value={shortUuids(entry.message)} max={400} />
         {facts.length > 0 && (
           <details>
             <summary>Details</summary>

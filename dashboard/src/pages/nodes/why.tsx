@@ -1,6 +1,7 @@
 /** Why a node is as it is, as a story: what happened, what was concluded, what was done. */
 import { duration, time } from '../../lib/format';
 import type { Glyph as GlyphName, Tone } from '../../lib/states';
+import { shortUuids } from '../../lib/text';
 import type { Why, WhyStep } from '../../lib/types';
 import { Clock, Copy, Text } from '../../ui/basics';
 import { Glyph } from '../../ui/glyph';
@@ -35,7 +36,7 @@ export function WhyStory({ why }: { why: Why }) {
   return (
     <div class="why panel">
       <p class="why-summary">
-        <Text value={why.summary} />
+        <Text value={shortUuids(why.summary)} />
       </p>
       <Times steps={why.steps} />
       <ol class="story">
@@ -52,7 +53,7 @@ export function WhyStory({ why }: { why: Why }) {
                 <span class="muted num">{since(why.steps[i - 1], step)}</span>
               </div>
               <p>
-                <Text value={step.message} />
+                <Text value={shortUuids(step.message)} />
               </p>
               {step.evidence && step.evidence.length > 0 && (
                 <ul class="evidence">
@@ -73,7 +74,7 @@ export function WhyStory({ why }: { why: Why }) {
           <ul>
             {why.next.map((line) => (
               <li key={line}>
-                <WithCommands text={line} />
+                <WithCommands text={shortUuids(line)} />
               </li>
             ))}
           </ul>
