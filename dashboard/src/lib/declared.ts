@@ -1,7 +1,7 @@
 /** Clusters and node pools as lists that keep themselves current, and what is said about them. */
 import { BASE_API } from './api';
-import { Live } from './live';
-import type { Resource } from './types';
+import { Live, Polled } from './live';
+import type { Resource, ResourceList } from './types';
 
 /** All that lists and dialogs read. */
 export const RESOURCE_FIELDS = 'name,uid,kind,spec,labels,generation,revision,status,cluster_id,created_time,updated_time,deleted_time,created_by,updated_by';
@@ -11,9 +11,13 @@ export const clusters = new Live<Resource>(`${BASE_API}/clusters`, { fields: RES
 /** The pools of all clusters; their ids are names, which clusters may share. */
 export const pools = new Live<Resource>(`${BASE_API}/nodepools`, { fields: RESOURCE_FIELDS }, (pool) => pool.uid);
 
-/** The cluster a pool belongs to, by name where it is known. */
+/** Only names, and asked for now and then: a stream would be one more of the six that a browser has. */
+export const clusterNames = new Polled<ResourceList>(`${BASE_API}/clusters`, 15_000, { fields: 'name', size: 1000 });
+
+/** The cluster a pool belongs to, by name where it is known; its id serves as well in an address. */
 export function clusterName(pool: Resource): string {
-  return clusters.items.get(pool.cluster_id ?? '')?.name ?? pool.cluster_id ?? '';
+  const id = pool.cluster_id ?? '';
+  return clusterNames.data.value?.items.find((one) => one.id === id)?.name ?? clusters.items.get(id)?.name ?? id;
 }
 
 /** Why something is not ready, in one sentence: the adapter that says so, else the whole. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { filterEntries, joinEntries, toLines } from './events';
+import { entryLook, filterEntries, joinEntries, toLines } from './events';
 import type { LedgerEntry } from './types';
 
 const entry = (sequence: number, node_id: string, type: string, message: string): LedgerEntry => ({ sequence, node_id, type, message, revision: sequence, at: '2026-01-01T00:00:00Z' });
@@ -24,4 +24,12 @@ it('joins by number, newest first, and forgets the oldest', () => {
 it('exports one object a line, oldest first', () => {
   const lines = toLines(some).trimEnd().split('\n');
   expect(lines.map((line) => (JSON.parse(line) as LedgerEntry).sequence)).toEqual([1, 2, 3]);
+});
+
+it('an entry has the tone of what it says', () => {
+  const of = (more: Partial<LedgerEntry>) => entryLook({ ...entry(1, 'n', 'health', ''), ...more });
+  expect(of({ to: 'HEALTHY' })).toMatchObject({ word: 'Health', tone: 'ok' });
+  expect(of({ to: 'UNHEALTHY' })).toMatchObject({ word: 'Health', tone: 'bad' });
+  expect(of({ type: 'event', verdict: { policy: 'p', policy_version: 1, rule: 'r', severity: 'degraded' } })).toMatchObject({ word: 'Event', tone: 'warn' });
+  expect(of({ type: 'what-nobody-knows' })).toMatchObject({ word: 'what-nobody-knows', tone: 'unknown' });
 });

@@ -1,9 +1,8 @@
 /** Everything that happened to nodes, as it happens: the newest of the past first, then what the stream tells. */
 import { signal, type Signal } from '@preact/signals';
-import { address, asProblem, failure, FLEET, get, type ApiError, type Problem } from './api';
-import { heard, onBack, unheard } from './connection';
-import { authorization } from './session';
-import { SseParser } from './sse';
+import { address, asProblem, FLEET, get, type Problem } from './api';
+import { HEALTH, lookOf, SEVERITY, type StateLook } from './states';
+import { Stream } from './stream';
 import type { LedgerEntry } from './types';
 
 export interface EventList {
@@ -14,8 +13,36 @@ export interface EventList {
 /** Kept in the page; older ones are asked for again. A fleet on fire writes a few hundred a second. */
 export const KEPT_MAX = 5_000;
 const PAGE = 300;
-const BACKOFF_FIRST_MS = 400;
-const BACKOFF_MAX_MS = 8_000;
+/** The server says that it is still there every 15 s. */
+const SILENT_MS = 40_000;
+
+const look = (word: string, tone: StateLook['tone'], glyph: StateLook['glyph'], means: string): StateLook => ({ word, tone, glyph, means });
+
+/** The kinds of entries, in the order in which they usually follow each other. */
+export const ENTRY: Record<string, StateLook> = {
+  registered: look('Registered', 'ok', 'dot', 'An agent came.'),
+  registration_refused: look('Refused', 'bad', 'cross', 'An agent was not let in.'),
+  event: look('Event', 'warn', 'triangle', 'A node reported something.'),
+  check: look('Check', 'idle', 'ring', 'A check of a node passed or failed.'),
+  health: look('Health', 'warn', 'half', 'A node became well or sick.'),
+  cleared: look('Cleared', 'ok', 'check', 'What was found is over.'),
+  liveness: look('Liveness', 'unknown', 'clock', 'A node fell silent, or was heard again.'),
+  status: look('Status', 'move', 'half', 'A node came into service or left it.'),
+  decision: look('Decision', 'held', 'bar', 'Argosy decided to act, or was held back.'),
+  command: look('Command', 'move', 'dot', 'A node was told something, or answered.'),
+  external: look('External', 'idle', 'ring', 'The workload system was told.'),
+  flag: look('Flag', 'warn', 'triangle', 'Something to know about a node.'),
+};
+
+/** The look of one entry: its kind's word, in the tone of what it says. */
+export function entryLook(entry: LedgerEntry): StateLook {
+  const kind = lookOf(ENTRY, entry.type);
+  const of = (one: StateLook): StateLook => ({ ...kind, tone: one.tone, glyph: one.glyph });
+  if ((entry.type === 'health' || entry.type === 'check') && entry.to) return of(lookOf(HEALTH, entry.to));
+  if (entry.type === 'event' && entry.verdict?.severity) return of(SEVERITY[entry.verdict.severity] ?? kind);
+  if (entry.type === 'command' && entry.command?.state === 'failed') return { ...kind, tone: 'bad', glyph: 'cross' };
+  return kind;
+}
 
 /** A list of entries, newest first, with others joined in by their numbers. */
 export function joinEntries(a: readonly LedgerEntry[], b: readonly LedgerEntry[], max = KEPT_MAX): LedgerEntry[] {
@@ -58,15 +85,40 @@ export class EventFeed {
   readonly older: Signal<number | null> = signal(null);
 
   private readonly fresh: LedgerEntry[] = [];
+  private readonly stream: Stream;
   private frame = false;
 
-  constructor(private readonly filters: { node?: string; pool?: string } = {}) {}
+  constructor(private readonly filters: { node?: string; pool?: string } = {}) {
+    this.stream = new Stream({
+      address: () => address(`${FLEET}/events`, { ...filters, watch: true, after: this.entries.peek()[0]?.sequence ?? 0 }),
+      silentMs: SILENT_MS,
+      onEvent: (event) => {
+        const message = JSON.parse(event.data) as { type: string; object?: LedgerEntry };
+        if (message.type === 'ADDED' && message.object) this.add(message.object);
+        return false;
+      },
+      onProblem: (problem) => {
+        this.error.value = problem?.problem ?? null;
+        if (problem?.status !== 410) return false;
+        // Where we were is no longer kept: go on with the newest.
+        void this.first();
+        return false;
+      },
+    });
+  }
 
   /** Follow until the function that is returned is called. */
   use(): () => void {
-    const abort = new AbortController();
-    void this.run(abort.signal);
-    return () => abort.abort();
+    let off: (() => void) | null = null;
+    let done = false;
+    // The past first: the stream goes on from its newest entry.
+    void this.first().finally(() => {
+      if (!done) off = this.stream.use();
+    });
+    return () => {
+      done = true;
+      off?.();
+    };
   }
 
   async loadOlder(): Promise<void> {
@@ -80,54 +132,15 @@ export class EventFeed {
     }
   }
 
-  private async run(signal: AbortSignal): Promise<void> {
-    let wait = BACKOFF_FIRST_MS;
-    while (!signal.aborted) {
-      try {
-        if (!this.ready.peek()) await this.first(signal);
-        await this.follow(signal);
-        wait = BACKOFF_FIRST_MS;
-      } catch (thrown) {
-        if (signal.aborted) return;
-        const problem = asProblem(thrown);
-        // Where it was is no longer kept: begin with the newest.
-        if (problem.status === 410) this.ready.value = false;
-        else this.error.value = problem;
-        unheard();
-      }
-      await pause(wait, signal);
-      wait = Math.min(wait * 2, BACKOFF_MAX_MS);
-    }
-  }
-
-  private async first(signal: AbortSignal): Promise<void> {
-    const page = await get<EventList>(`${FLEET}/events`, { ...this.filters, limit: PAGE }, signal);
-    this.entries.value = joinEntries(this.entries.peek(), page.items);
-    this.older.value = page.next ?? null;
-    this.error.value = null;
-    this.ready.value = true;
-  }
-
-  private async follow(signal: AbortSignal): Promise<void> {
-    const after = this.entries.peek()[0]?.sequence;
-    const response = await fetch(address(`${FLEET}/events`, { ...this.filters, watch: true, after: after ?? 0 }), {
-      headers: { Accept: 'text/event-stream', ...authorization() },
-      cache: 'no-store',
-      signal,
-    });
-    heard();
-    if (!response.ok || !response.body) throw (await failure(response)) as ApiError;
-    this.error.value = null;
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    const parser = new SseParser();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      heard();
-      for (const event of parser.push(value)) {
-        const message = JSON.parse(event.data) as { type: string; object?: LedgerEntry };
-        if (message.type === 'ADDED' && message.object) this.add(message.object);
-      }
+  private async first(): Promise<void> {
+    try {
+      const page = await get<EventList>(`${FLEET}/events`, { ...this.filters, limit: PAGE });
+      this.entries.value = joinEntries(this.entries.peek(), page.items);
+      this.older.value ??= page.next ?? null;
+      this.error.value = null;
+      this.ready.value = true;
+    } catch (thrown) {
+      this.error.value = asProblem(thrown);
     }
   }
 
@@ -137,20 +150,8 @@ export class EventFeed {
     this.frame = true;
     requestAnimationFrame(() => {
       this.frame = false;
+      this.ready.value = true;
       this.entries.value = joinEntries(this.entries.peek(), this.fresh.splice(0), Math.max(KEPT_MAX, this.entries.peek().length));
     });
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      off();
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    const off = onBack(done);
-    signal.addEventListener('abort', done, { once: true });
-  });
 }

@@ -85,10 +85,10 @@ describe('lanes', () => {
 
 it('names the adapter that blocks, the broken one first', () => {
   const failed = entry(1, 'machines', 0, 'False', 'QuotaExceeded', 'False').report;
-  failed.data = { guidance: 'ask for more', retryAt: '2026-01-01T00:01:00Z', nodesReady: 1 };
+  failed.data = { guidance: 'ask for more. The next try is at 2026-01-01T00:01:00.123Z.', retryAt: '2026-01-01T00:01:00Z', nodesReady: 1 };
   const list = { statuses: [line('later', 'Pending'), line('validation', 'Complete'), line('machines', 'Failed')], items: [failed] } as unknown as StatusList;
   expect(blockers(list)).toMatchObject([
-    { adapter: 'machines', reason: 'QuotaExceeded', guidance: 'ask for more', retryAt: '2026-01-01T00:01:00Z' },
+    { adapter: 'machines', reason: 'QuotaExceeded', guidance: 'ask for more.', retryAt: '2026-01-01T00:01:00Z' },
     { adapter: 'later', phase: 'Pending' },
   ]);
 });

@@ -147,16 +147,22 @@ export function blockers(statuses: StatusList | null): Blocker[] {
       const report = reports.get(line.adapter_name);
       const data = report?.data ?? {};
       const word = (name: string) => (typeof data[name] === 'string' ? { [name]: data[name] } : {});
+      const guidance = typeof data['guidance'] === 'string' ? withoutRetry(data['guidance']) : '';
       return {
         adapter: line.adapter_name,
         phase: line.phase,
         reason: report && line.phase !== 'Pending' ? wordOf(report).reason : 'NotStarted',
         message: line.message,
         since: line.last_transition_time,
-        ...word('guidance'),
+        ...(guidance ? { guidance } : {}),
         ...word('retryAt'),
       };
     });
+}
+
+/** Without the sentence about the next try: pages tell it as an age. */
+export function withoutRetry(guidance: string): string {
+  return guidance.replace(/\s*The next try is at \S+?Z\.?/, '').trim();
 }
 
 export interface Generation {

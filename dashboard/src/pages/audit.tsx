@@ -19,11 +19,14 @@ import { Yaml } from '../ui/yaml';
 
 const PAGE = 500;
 
+/** What agents do in the course of things; without authentication they have the same name as people. */
+const OF_AGENTS = new Set(['register', 'report-health', 'deliver', 'acknowledge', 'report', 'heartbeat', 'answer', 'order', 'observe']);
+
 /** Entries with all the words in who, what, whose and why. */
 export function filterAudit(entries: readonly AuditEntry[], typed: string, people: boolean): AuditEntry[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   return entries.filter((entry) => {
-    if (people && (entry.via === 'system' || entry.actor.startsWith('adapter:'))) return false;
+    if (people && (entry.via === 'system' || /^(?:adapter|node|agent):/.test(entry.actor) || OF_AGENTS.has(entry.action))) return false;
     const text = [entry.actor, entry.via, entry.action, entry.kind, entry.name, entry.id, entry.reason, entry.request_id].filter(Boolean).join(' ').toLowerCase();
     return words.every((word) => text.includes(word));
   });
@@ -141,10 +144,10 @@ export default function Audit() {
           rows={shown}
           rowKey={(entry) => String(entry.sequence)}
           link={(entry) => href('/audit', { q: typed, by: people ? null : 'all', entry: entry.sequence })}
-          order="-sequence"
+          order="-at"
           empty={
             <Empty title={typed ? 'No record matches' : 'People have done nothing yet'}>
-              {count(all.length)} records are here{people ? ', of which most are of adapters and of Argosy itself: choose Everybody to see them.' : '.'}
+              {count(all.length)} records are here{people ? ', of which most are of adapters, agents and Argosy itself: choose Everybody to see them.' : '.'}
             </Empty>
           }
         />
@@ -193,13 +196,13 @@ export default function Audit() {
 }
 
 const COLUMNS: Column<AuditEntry>[] = [
-  { key: 'sequence', head: 'No.', end: true, width: '9ch', cell: (entry) => count(entry.sequence), value: (entry) => entry.sequence },
-  { key: 'at', head: 'When', width: '12ch', cell: (entry) => <Age at={entry.at} />, value: (entry) => entry.at },
-  { key: 'actor', head: 'Who', width: '22%', cell: (entry) => <Text value={entry.actor} max={80} brief />, value: (entry) => entry.actor },
+  { key: 'at', head: 'When', width: '92px', cell: (entry) => <Age at={entry.at} word={false} />, value: (entry) => entry.sequence },
+  { key: 'actor', head: 'Who', hide: 'phone', width: '22%', cell: (entry) => <Text value={entry.actor} max={80} brief />, value: (entry) => entry.actor },
   { key: 'action', head: 'Did', width: '13%', cell: (entry) => <strong><Text value={entry.action} max={40} brief /></strong>, value: (entry) => entry.action },
   { key: 'what', head: 'To', width: '22%', cell: (entry) => <Subject entry={entry} />, value: (entry) => `${entry.kind} ${entry.name}` },
   { key: 'reason', head: 'Why', hide: 'phone', cell: (entry) => <span class="muted"><Text value={entry.reason} max={200} brief /></span>, value: (entry) => entry.reason },
   { key: 'via', head: 'Via', hide: 'tablet', width: '11ch', cell: (entry) => <Text value={entry.via} max={30} brief />, value: (entry) => entry.via },
+  { key: 'sequence', head: 'No.', end: true, hide: 'tablet', width: '9ch', cell: (entry) => count(entry.sequence), value: (entry) => entry.sequence },
 ];
 
 function Subject({ entry }: { entry: AuditEntry }) {

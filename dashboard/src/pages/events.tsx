@@ -2,14 +2,12 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { FLEET } from '../lib/api';
-import { EventFeed, filterEntries, toLines } from '../lib/events';
+import { ENTRY, entryLook, EventFeed, filterEntries, toLines } from '../lib/events';
 import { count, plural } from '../lib/format';
 import { register } from '../lib/keys';
 import { useLive } from '../lib/live';
 import { href, query, segment, setQuery } from '../lib/router';
 import { saveFile } from '../lib/save';
-import type { StateLook } from '../lib/states';
-import { lookOf } from '../lib/states';
 import type { LedgerEntry } from '../lib/types';
 import { Age, Badge, Clock, Copy, Empty, ErrorBox, Fact, PageHead, Spinner, Text } from '../ui/basics';
 import { Equivalent } from '../ui/command';
@@ -18,24 +16,6 @@ import { Glyph, Icon } from '../ui/glyph';
 import { usePaletteActions } from '../ui/palette';
 import { Table, type Column } from '../ui/table';
 import { Yaml } from '../ui/yaml';
-
-const look = (word: string, tone: StateLook['tone'], glyph: StateLook['glyph'], means: string): StateLook => ({ word, tone, glyph, means });
-
-/** The kinds of entries, in the order in which they usually follow each other. */
-export const ENTRY: Record<string, StateLook> = {
-  registered: look('Registered', 'ok', 'dot', 'An agent came.'),
-  registration_refused: look('Refused', 'bad', 'cross', 'An agent was not let in.'),
-  event: look('Event', 'warn', 'triangle', 'A node reported something.'),
-  check: look('Check', 'idle', 'ring', 'A check of a node passed or failed.'),
-  health: look('Health', 'bad', 'half', 'A node became well or sick.'),
-  cleared: look('Cleared', 'ok', 'check', 'What was found is over.'),
-  liveness: look('Liveness', 'unknown', 'clock', 'A node fell silent, or was heard again.'),
-  status: look('Status', 'move', 'half', 'A node came into service or left it.'),
-  decision: look('Decision', 'held', 'bar', 'Argosy decided to act, or was held back.'),
-  command: look('Command', 'move', 'dot', 'A node was told something, or answered.'),
-  external: look('External', 'idle', 'ring', 'The workload system was told.'),
-  flag: look('Flag', 'warn', 'triangle', 'Something to know about a node.'),
-};
 
 export default function Events() {
   const node = query.value.get('node') ?? '';
@@ -183,13 +163,16 @@ export default function Events() {
 
 const COLUMNS: Column<LedgerEntry>[] = [
   { key: 'at', head: 'Time', width: '11ch', cell: (entry) => <Clock at={entry.at} /> },
-  { key: 'type', head: 'Kind', width: '128px', cell: (entry) => <Badge look={lookOf(ENTRY, entry.type)} quiet /> },
-  { key: 'node', head: 'Node', width: '17%', cell: (entry) => <a href={href(`/nodes/${segment(entry.node_id)}`)}><Text value={entry.node_id} max={80} brief mono /></a> },
+  { key: 'type', head: 'Kind', width: '128px', cell: (entry) => <Badge look={entryLook(entry)} quiet /> },
+  { key: 'node', head: 'Node', hide: 'phone', width: '17%', cell: (entry) => <a href={href(`/nodes/${segment(entry.node_id)}`)}><Text value={entry.node_id} max={80} brief mono /></a> },
   {
     key: 'message',
     head: 'What',
     cell: (entry) => (
       <button type="button" class="row-button" onClick={() => setQuery({ event: String(entry.sequence) })}>
+        <span class="only-phone mono">
+          <Text value={entry.node_id} max={40} brief />{' '}
+        </span>
         <Text value={entry.message} max={260} brief />
       </button>
     ),
@@ -198,7 +181,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
 ];
 
 function Entry({ entry, onClose }: { entry: LedgerEntry; onClose: () => void }) {
-  const one = lookOf(ENTRY, entry.type);
+  const one = entryLook(entry);
   return (
     <Dialog title={`${one.word} of ${entry.node_id.slice(0, 80)}`} onClose={onClose} wide>
       <p class="lead">

@@ -1,7 +1,7 @@
 /** One cluster: what was asked for, what is, who is at work, and its pools. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { FLEET } from '../../lib/api';
+import { FLEET, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { notReadyBecause } from '../../lib/declared';
 import { money, plural } from '../../lib/format';
@@ -133,14 +133,20 @@ export default function ClusterPage({ params }: PageProps) {
   );
 }
 
-export function Missing({ name, what, problem }: { name: string; what: string; problem: Parameters<typeof ErrorBox>[0]['problem'] }) {
+export function Missing({ name, what, problem }: { name: string; what: string; problem: Problem }) {
+  const to = LISTS[what] ?? '/';
   return (
     <>
       <PageHead title={<Text value={name} max={120} />} kicker={what} />
       <ErrorBox problem={problem} />
+      <p class="page-foot">
+        <a href={href(to)}>All of them</a>, or <kbd>Ctrl</kbd> <kbd>K</kbd> to find it by a part of its name.
+      </p>
     </>
   );
 }
+
+const LISTS: Record<string, string> = { cluster: '/clusters', 'node pool': '/pools', instance: '/instances', policy: '/policies' };
 
 const POOLS: Column<Resource>[] = [
   { key: 'name', head: 'Node pool', width: '22%', cell: (one) => <Text value={one.name} max={63} brief />, value: (one) => one.name },

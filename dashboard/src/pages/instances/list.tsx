@@ -156,7 +156,7 @@ function Number({ name, value, also, tone, to }: { name: string; value: string; 
 function columnsOf(known: ReadonlyMap<string, Node>): Column<Instance>[] {
   const waste = (one: Instance) => wasteOf(one, known.get(one.node_id ?? ''));
   return [
-    { key: 'id', head: 'Instance', width: '17%', cell: (one) => <Text value={one.id} max={80} brief mono />, value: (one) => one.id },
+    { key: 'id', head: 'Instance', width: '15%', cell: (one) => <Text value={one.id} max={80} brief mono />, value: (one) => one.id },
     {
       key: 'state',
       head: 'State',
@@ -169,12 +169,12 @@ function columnsOf(known: ReadonlyMap<string, Node>): Column<Instance>[] {
       ),
       value: (one) => one.state,
     },
-    { key: 'pool', head: 'Pool', hide: 'phone', width: '13%', cell: (one) => <PoolLink pool={one.pool} />, value: (one) => one.pool },
-    { key: 'place', head: 'Place', hide: 'tablet', width: '14%', cell: (one) => <Text value={`${one.provider} ${one.zone ?? one.region}`} max={60} brief />, value: (one) => `${one.provider} ${one.zone ?? one.region}` },
+    { key: 'pool', head: 'Pool', hide: 'phone', width: '12%', cell: (one) => <PoolLink pool={one.pool} />, value: (one) => one.pool },
+    { key: 'place', head: 'Place', hide: 'tablet', width: '11%', cell: (one) => <Text value={`${one.provider} ${one.zone ?? one.region}`} max={60} brief />, value: (one) => `${one.provider} ${one.zone ?? one.region}` },
     { key: 'type', head: 'Type', hide: 'phone', width: '12%', cell: (one) => <Text value={`${one.machine_type}${one.spot ? ' · spot' : ''}`} max={60} brief />, value: (one) => one.machine_type },
-    { key: 'age', head: 'Age', end: true, width: '9ch', cell: (one) => <Age at={one.ordered_at} word={false} />, value: (one) => -Date.parse(one.ordered_at) },
-    { key: 'cost', head: '$/h', end: true, width: '10ch', cell: (one) => (one.cost_per_hour === undefined ? '–' : money(one.cost_per_hour)), value: (one) => one.cost_per_hour },
-    { key: 'waste', head: 'No work', hide: 'phone', width: '12ch', cell: (one) => <span class="tone-warn toned">{waste(one)}</span>, value: (one) => waste(one) ?? undefined },
+    { key: 'age', head: 'Age', end: true, width: '92px', cell: (one) => <Age at={one.ordered_at} word={false} />, value: (one) => -Date.parse(one.ordered_at) },
+    { key: 'cost', head: '$/h', end: true, width: '88px', cell: (one) => (one.cost_per_hour === undefined ? '–' : money(one.cost_per_hour)), value: (one) => one.cost_per_hour },
+    { key: 'waste', head: 'No work', hide: 'phone', width: '116px', cell: (one) => <span class="tone-warn toned">{waste(one)}</span>, value: (one) => waste(one) ?? undefined },
     { key: 'why', head: 'Why', hide: 'tablet', cell: (one) => <span class="muted"><Text value={one.reason ?? one.why} max={160} brief /></span>, value: (one) => one.reason ?? one.why },
   ];
 }

@@ -87,7 +87,7 @@ export function Backtest({ policy }: { policy: PolicyPut | null }) {
                     (<Clock at={report.from} /> to <Clock at={report.to} />)
                   </>
                 )}{' '}
-                {count(report.both)} are judged alike. <strong>{changes.length === 0 ? 'No node would have been treated otherwise.' : `${plural(hit, 'node')} would newly have been hit, ${count(spared)} spared, ${count(changes.length - hit - spared)} treated otherwise.`}</strong>
+                {count(report.both)} are hits of both. <strong>{changes.length === 0 ? 'No node would have been treated otherwise.' : `${plural(hit, 'node')} would newly have been hit, ${count(spared)} spared, ${count(changes.length - hit - spared)} treated otherwise.`}</strong>
               </>
             )}
           </p>

@@ -136,14 +136,14 @@ function columnsOf(hits: ReturnType<typeof hitsOf>): Column<Rule>[] {
         </>
       ),
     },
-    { key: 'result', head: 'Means', width: '12ch', cell: (rule) => <Badge look={lookOf(SEVERITY, rule.result)} /> },
+    { key: 'result', head: 'Means', width: '128px', cell: (rule) => <Badge look={lookOf(SEVERITY, rule.result)} /> },
     { key: 'condition', head: 'When', hide: 'phone', cell: (rule) => <span class="condition"><Text value={rule.condition} mono lines max={500} /></span> },
-    { key: 'lasts', head: 'Lasts', hide: 'tablet', width: '10ch', cell: (rule) => <Text value={rule.lasts ?? (rule.result === 'unhealthy' ? 'reboot' : rule.result === 'degraded' ? '1h' : '–')} max={20} /> },
+    { key: 'lasts', head: 'Lasts', hide: 'tablet', width: '84px', cell: (rule) => <Text value={rule.lasts ?? (rule.result === 'unhealthy' ? 'reboot' : rule.result === 'degraded' ? '1h' : '–')} max={20} /> },
     {
       key: 'hits',
       head: 'Nodes now',
       end: true,
-      width: '11ch',
+      width: '104px',
       cell: (rule) => {
         const one = found(rule);
         return one ? (

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { BASE_API, FLEET } from '../../lib/api';
 import { shell } from '../../lib/command';
-import { clusterName, clusters, notReadyBecause, pools, RESOURCE_FIELDS } from '../../lib/declared';
+import { clusterName, clusterNames, notReadyBecause, pools, RESOURCE_FIELDS } from '../../lib/declared';
 import { count, money, plural } from '../../lib/format';
 import { Live, useLive } from '../../lib/live';
 import { specNumber, specText } from '../../lib/resource';
@@ -46,9 +46,8 @@ export default function Pools() {
     [search],
   );
   useLive(store);
-  useLive(clusters);
+  useLive(clusterNames);
   useLive(machines);
-  void clusters.version.value;
   const list = useMemo(() => [...store.items.values()], [store, store.version.value]);
   const sizes = useMemo(() => {
     const found = new Map<string, Size>();
@@ -61,7 +60,7 @@ export default function Pools() {
     }
     return found;
   }, [machines.version.value]);
-  const columns = useMemo(() => columnsOf(sizes), [sizes, clusters.version.value]);
+  const columns = useMemo(() => columnsOf(sizes), [sizes, clusterNames.data.value]);
   const problem = store.error.value;
   usePaletteActions([{ kind: 'Action', name: 'Create a node pool…', icon: 'plus', act: () => go(href('/create/pool')), changes: true }], []);
   return (

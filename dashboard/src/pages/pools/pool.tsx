@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { asProblem, FLEET, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
-import { count, money, plural } from '../../lib/format';
+import { count, money } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
 import { specNumber } from '../../lib/resource';
 import { href, segment } from '../../lib/router';
@@ -210,7 +210,7 @@ const MACHINES: Column<Instance>[] = [
   { key: 'place', head: 'Place', hide: 'tablet', width: '16%', cell: (one) => <Text value={`${one.provider} ${one.zone ?? one.region}`} max={60} brief />, value: (one) => `${one.provider} ${one.zone ?? one.region}` },
   { key: 'type', head: 'Type', hide: 'tablet', width: '13%', cell: (one) => <Text value={`${one.machine_type}${one.spot ? ' spot' : ''}`} max={60} brief />, value: (one) => one.machine_type },
   { key: 'cost', head: '$/h', end: true, width: '10ch', cell: (one) => (one.cost_per_hour === undefined ? '–' : money(one.cost_per_hour)), value: (one) => one.cost_per_hour },
-  { key: 'age', head: 'Age', end: true, width: '9ch', cell: (one) => <Age at={one.ordered_at} word={false} />, value: (one) => -Date.parse(one.ordered_at) },
+  { key: 'age', head: 'Age', end: true, width: '92px', cell: (one) => <Age at={one.ordered_at} word={false} />, value: (one) => -Date.parse(one.ordered_at) },
   { key: 'why', head: 'Why', hide: 'phone', cell: (one) => <span class="muted"><Text value={one.reason ?? one.why} max={160} brief /></span>, value: (one) => one.why },
 ];
 
@@ -253,18 +253,10 @@ function Plan({ plan }: { plan: PoolExplanation }) {
               <Rows title="parts" rows={(plan.advice.parts ?? []).map((part) => ({ name: part.policy, value: `${part.target ?? '–'}: ${part.reason}` }))} />
             </>
           ) : (
-            <p class="panel-none">None: the size is what people ask for. Give the spec an `autoscaling` to have it follow the work.</p>
+            <p class="panel-none">None: the size is what people ask for. Give the spec <code>autoscaling</code> to have it follow the work.</p>
           )}
         </section>
       </div>
-      {plan.report?.guidance && (
-        <p class="note tone-warn">
-          <Glyph name="triangle" />
-          <span>
-            <strong>What to do:</strong> <Text value={plan.report.guidance} />
-          </span>
-        </p>
-      )}
       {plan.places && plan.places.length > 0 && (
         <Section title="Places that failed" aside={<span class="muted">left alone for a while, never for good</span>}>
           <Table
@@ -300,7 +292,6 @@ function Plan({ plan }: { plan: PoolExplanation }) {
           </ol>
         </Section>
       )}
-      <p class="muted">{plural(plan.members.length, 'machine')} belong to it.</p>
     </>
   );
 }

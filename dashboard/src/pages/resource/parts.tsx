@@ -1,6 +1,6 @@
 /** The parts that the pages of a cluster and of a node pool have in common. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
 import { now } from '../../lib/connection';
 import { count, duration, plural, time } from '../../lib/format';
 import { blockers, conditionTone, flat, generationsOf, lanesOf, type Generation } from '../../lib/resource';
@@ -115,7 +115,16 @@ export function Rows({ rows, title, none }: { rows: readonly { name: string; val
       {rows.slice(0, ROWS_MAX).map((row) => (
         <div key={row.name}>
           <dt>
-            <Text value={row.name} max={80} brief />
+            {row.name.split('.').map((part, i) => (
+              <Fragment key={i}>
+                {i > 0 && (
+                  <>
+                    .<wbr />
+                  </>
+                )}
+                <Text value={part} max={80} brief />
+              </Fragment>
+            ))}
           </dt>
           <dd>{typeof row.value === 'string' ? <Text value={row.value} max={160} /> : row.value}</dd>
         </div>

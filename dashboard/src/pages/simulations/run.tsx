@@ -23,6 +23,13 @@ export function OneRun({ run }: { run: Run }) {
       budget: [line('out of service by Argosy', s.disrupted, '--warn-fill', { area: true }), line('allowed', s.budget, '--bad-fill', { dashed: true })],
     };
   }, [run]);
+  // Capacity moves by a few percent: an axis that begins at nothing would hide all of it.
+  const lowest = useMemo(() => {
+    const all = [...run.series.in_service, ...run.series.wanted];
+    const low = all.reduce((a, b) => Math.min(a, b), Infinity);
+    const high = all.reduce((a, b) => Math.max(a, b), 0);
+    return Number.isFinite(low) ? Math.max(0, Math.floor(low - (high - low) * 0.4)) : 0;
+  }, [run]);
   const causes = useMemo(() => byCause(run.faults), [run]);
   const served = availability(run.series);
   const goodput = run.work && run.work.possible > 0 ? run.work.useful / run.work.possible : null;
@@ -62,7 +69,7 @@ export function OneRun({ run }: { run: Run }) {
           <Empty title="The report has no series">Replay one seed alone with --json to get them.</Empty>
         ) : (
           <div class="plots">
-            <Plot title="GPUs" at={at} lines={plots.capacity} format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
+            <Plot title="GPUs" at={at} lines={plots.capacity} format={(value) => count(Math.round(value))} place={span} from={lowest} sync={SYNC} />
             <Plot title="Goodput" at={at} lines={plots.goodput} format={(value) => `${Math.round(value * 100)} %`} place={span} to={1} sync={SYNC} />
             <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => money(value)} place={span} sync={SYNC} />
             <Plot title="Nodes out of service by Argosy, against the budget" at={at} lines={plots.budget} format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
@@ -112,13 +119,13 @@ export function OneRun({ run }: { run: Run }) {
           />
         </Section>
       )}
-      <Section title="Every fault" aside={<span class="muted">seconds after it happened</span>}>
-        <Table label="Faults" columns={FAULTS} rows={run.faults} rowKey={(one) => `${one.at} ${one.target} ${one.kind}`} order="at" parameter="faults" empty={<Empty title="There is none" />} />
-      </Section>
       <p class="muted digest">
         Seed {run.seed}, digest <Text value={run.digest} mono max={80} brief /> <Copy text={run.digest} label="Copy the digest" />
       </p>
       <Equivalent cli={run.replay} label="Replay it, step by step the same" />
+      <Section title="Every fault" aside={<span class="muted">seconds after it happened</span>}>
+        <Table label="Faults" columns={FAULTS} rows={run.faults} rowKey={(one) => `${one.at} ${one.target} ${one.kind}`} order="at" parameter="faults" empty={<Empty title="There is none" />} />
+      </Section>
     </>
   );
 }
