@@ -9,16 +9,10 @@ export function count(value: number): string {
 }
 
 /** US dollars; cents only where they matter. */
-<<<<<<< HEAD
 export function money(amount: number): string {
   // What is nothing has no sign.
   const value = Math.abs(amount) < 0.005 ? 0 : amount;
   return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value);
-=======
-export function money(value: number): string {
-  // `|| 0`: a sum of nothing may be minus zero, which nobody wants to read.
-  return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value || 0);
->>>>>>> dash
 }
 
 /** `1 node`, `2 nodes`. */
