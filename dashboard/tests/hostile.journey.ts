@@ -14,9 +14,9 @@ test.beforeAll(async () => {
   server = await Server.plain();
   const rpc = (method: string, body: unknown) => server.call('POST', `/navarch.ControlPlaneService/${method}`, body);
   await rpc('RegisterNode', {
-    nodeId: 'gpu-1', provider: 'gcp', region: HTML, zone: RTL, instanceType: ANSI,
+    nodeId: 'gpu-1', provider: 'gcp', region: HTML, zone: RTL, instanceType: 'a3-highgpu-8g',
     gpus: [{ index: 0, uuid: 'GPU-1', name: `${HTML}${RTL}` }],
-    metadata: { hostname: HTML, kernelVersion: ANSI, labels: { pool: 'train', note: HTML, arrow: RTL } },
+    metadata: { hostname: HTML, kernelVersion: RTL, labels: { pool: 'train', note: HTML, arrow: RTL } },
   });
   for (const [i, message] of [HTML, ANSI, RTL, LONG, ZALGO].entries()) {
     await rpc('ReportHealth', {
