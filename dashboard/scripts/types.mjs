@@ -10,8 +10,14 @@ function type(schema, indent = '  ') {
   if (schema.$ref) return schema.$ref.split('/').at(-1);
   if (schema.enum) return schema.enum.map((value) => `'${value}'`).join(' | ');
   const either = schema.oneOf ?? schema.anyOf;
-  if (either) return either.map((one) => type(one, indent)).join(' | ');
-  if (schema.allOf) return schema.allOf.map((one) => type(one, indent)).join(' & ');
+  if (either) {
+    // One of these, or not that: it may be missing as a whole.
+    const real = either.filter((one) => !one.not);
+    const text = real.map((one) => type(one, indent)).join(' | ');
+    return real.length < either.length ? `Partial<${text}>` : text;
+  }
+  if (schema.allOf)
+    return schema.allOf.map((one) => type(one, indent)).map((text) => (text.includes(' | ') ? `(${text})` : text)).join(' & ');
   if (Array.isArray(schema.type)) return schema.type.map((one) => SIMPLE[one] ?? 'unknown').join(' | ');
   if (schema.type === 'array') {
     const item = type(schema.items ?? {}, indent);
@@ -36,7 +42,7 @@ export function generated() {
   const parts = Object.entries(schemas).map(([name, schema]) => {
     // A view is the whole thing, or what `fields` left of it; the dashboard asks for what it reads.
     const text = type(schema).replace(/ \| \{\n {2}id: string;\n\}$/, '');
-    return text.startsWith('{') ? `export interface ${name} ${text}` : `export type ${name} = ${text};`;
+    return schema.properties && !schema.allOf && !schema.oneOf && !schema.anyOf ? `export interface ${name} ${text}` : `export type ${name} = ${text};`;
   });
   return `// Generated from openapi/argosy.json by \`npm run types\`. Do not edit.\n\n${parts.join('\n\n')}\n`;
 }

@@ -1,7 +1,7 @@
 /** The whole: sign-in, or the shell with the page that the address names. */
 import { effect, useSignal } from '@preact/signals';
 import type { ComponentType } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { asProblem, type Problem } from './lib/api';
 import { connection } from './lib/connection';
 import { match, path, type Params } from './lib/router';
@@ -49,7 +49,11 @@ function Page() {
   const ready = useSignal(0);
   const route = here?.route ?? null;
 
+  const first = useRef(true);
   useEffect(() => {
+    // Another page begins at its beginning, for keyboards and screen readers, too.
+    if (!first.current) document.getElementById('main')?.focus({ preventScroll: true });
+    first.current = false;
     problem.value = null;
     const name = here ? Object.values(here.params)[0] : null;
     document.title = `${name ? `${name.slice(0, 60)} · ` : ''}${route?.title ?? 'Not found'} · Argosy`;

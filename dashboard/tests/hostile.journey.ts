@@ -16,7 +16,7 @@ test.beforeAll(async () => {
   await rpc('RegisterNode', {
     nodeId: 'gpu-1', provider: 'gcp', region: HTML, zone: RTL, instanceType: 'a3-highgpu-8g',
     gpus: [{ index: 0, uuid: 'GPU-1', name: `${HTML}${RTL}` }],
-    metadata: { hostname: HTML, kernelVersion: RTL, labels: { pool: 'train', note: HTML, arrow: RTL } },
+    metadata: { hostname: HTML, kernelVersion: RTL, labels: { pool: 'train' } },
   });
   for (const [i, message] of [HTML, ANSI, RTL, LONG, ZALGO].entries()) {
     await rpc('ReportHealth', {

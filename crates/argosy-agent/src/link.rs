@@ -10,15 +10,21 @@ use argosy_api::rpc::node::{
     AckCommandRequest, AttachRequest, AttachResponse, Error, HeartbeatAck, HeartbeatRequest, Hello,
     NodeServiceClient, PollCommandsRequest, ReportHealthRequest,
 };
-use connectrpc::client::{ClientConfig, Http2Connection, HttpClient, SharedHttp2Connection};
+use connectrpc::client::{
+    ClientConfig, ClientTransport, Http2Connection, HttpClient, SharedHttp2Connection,
+};
 use connectrpc::{ConnectError, ErrorCode, Protocol};
+use futures_util::future::BoxFuture;
 use http::Uri;
+use hyper::body::Body;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -79,9 +85,20 @@ pub enum LinkError {
     Certificates(String),
 }
 
+/// A connection, whatever it is made of.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// Makes a plain connection to an address, instead of TCP.
+pub type Dial =
+    Arc<dyn Fn(Uri) -> BoxFuture<'static, std::io::Result<Box<dyn Connection>>> + Send + Sync>;
+
 /// The line. Cheap to clone.
 #[derive(Clone)]
 pub struct Link {
+    /// Instead of TCP.
+    dial: Option<Dial>,
     shared: Arc<Shared>,
 }
 
@@ -147,11 +164,18 @@ impl Link {
             config_revision: AtomicU64::new(0),
             failures: AtomicU32::new(0),
         };
-        let link = Self { shared: Arc::new(shared) };
+        let link = Self { shared: Arc::new(shared), dial: None };
         if link.shared.servers.iter().any(|uri| uri.scheme_str() == Some("https")) {
             link.tls().map_err(LinkError::Certificates)?;
         }
         Ok(link)
+    }
+
+    /// The same line over connections that somebody else makes: to a simulated host, or through a tunnel. They
+    /// are HTTP/2 without TLS, single calls too.
+    #[must_use]
+    pub fn over(self, dial: Dial) -> Self {
+        Self { dial: Some(dial), ..self }
     }
 
     /// Opens a stream, says hello and then whatever comes, until the stream ends. Gives why it did.
@@ -183,35 +207,56 @@ impl Link {
                 (0, String::new())
             }
         };
-        let client = match self.caller().await {
-            Ok(client) => client,
-            Err(loss) => return Called::Lost(loss),
+        let answer = if self.dial.is_some() {
+            match self.connect().await {
+                Ok(client) => tokio::time::timeout(CALL_MAX, self.call_by(&client, said)).await,
+                Err(loss) => return Called::Lost(loss),
+            }
+        } else {
+            match self.caller().await {
+                Ok(client) => tokio::time::timeout(CALL_MAX, self.call_by(&client, said)).await,
+                Err(loss) => return Called::Lost(loss),
+            }
         };
-        let answer = tokio::time::timeout(CALL_MAX, self.call_by(&client, said)).await;
         self.settle(answer, about)
     }
 
     /// Asks for commands by a call of its own.
     pub async fn poll(&self) -> Called {
-        let client = match self.caller().await {
-            Ok(client) => client,
-            Err(loss) => return Called::Lost(loss),
+        let answer = if self.dial.is_some() {
+            match self.connect().await {
+                Ok(client) => tokio::time::timeout(CALL_MAX, self.poll_by(&client)).await,
+                Err(loss) => return Called::Lost(loss),
+            }
+        } else {
+            match self.caller().await {
+                Ok(client) => tokio::time::timeout(CALL_MAX, self.poll_by(&client)).await,
+                Err(loss) => return Called::Lost(loss),
+            }
         };
-        let node_id = self.shared.node_id.clone();
-        let request = PollCommandsRequest { node_id };
-        let polled = async {
-            let polled = client.poll_commands(request).await?.into_owned();
-            Ok((polled.commands.into_iter().map(Told::from).collect(), false))
-        };
-        let answer = tokio::time::timeout(CALL_MAX, polled).await;
         self.settle(answer, (0, String::new()))
     }
 
-    async fn call_by(
+    async fn poll_by<T>(
         &self,
-        client: &NodeServiceClient<HttpClient>,
+        client: &NodeServiceClient<T>,
+    ) -> Result<(Vec<Told>, bool), ConnectError>
+    where
+        T: ClientTransport<ResponseBody: Body<Error: std::fmt::Display>>,
+    {
+        let request = PollCommandsRequest { node_id: self.shared.node_id.clone() };
+        let polled = client.poll_commands(request).await?.into_owned();
+        Ok((polled.commands.into_iter().map(Told::from).collect(), false))
+    }
+
+    async fn call_by<T>(
+        &self,
+        client: &NodeServiceClient<T>,
         said: Said,
-    ) -> Result<(Vec<Told>, bool), ConnectError> {
+    ) -> Result<(Vec<Told>, bool), ConnectError>
+    where
+        T: ClientTransport<ResponseBody: Body<Error: std::fmt::Display>>,
+    {
         let node_id = self.shared.node_id.clone();
         match said {
             Said::Register(request) => {
@@ -300,7 +345,13 @@ impl Link {
                 .establishment_timeout(CONNECT_MAX)
                 .keep_alive_interval(PING_EVERY)
                 .keep_alive_timeout(PING_MAX);
-            let connected = if uri.scheme_str() == Some("https") {
+            let connected = if let Some(dial) = self.dial.clone() {
+                let dial = tower::service_fn(move |uri| {
+                    let dialled = dial(uri);
+                    async move { dialled.await.map(TokioIo::new) }
+                });
+                builder.connect_with_connector(dial, uri.clone()).await
+            } else if uri.scheme_str() == Some("https") {
                 let tls = self.tls().map_err(Loss::Refused)?;
                 builder.connect_tls(uri.clone(), tls).await
             } else {
@@ -453,6 +504,8 @@ pub(crate) async fn converse<T>(
         }
     };
     tokio::select! {
+        // The order does not matter, but chance would: a simulation could not be repeated.
+        biased;
         parted = sending => parted,
         parted = receiving => parted,
     }
@@ -470,7 +523,11 @@ pub(crate) fn loss(error: &ConnectError, heard: bool, why: String) -> Loss {
     }
 }
 
-fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
+/// How servers are checked: with the certificates of a file, or with the system's.
+///
+/// # Errors
+/// Why there is nothing to check them with.
+pub fn tls(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, String> {
     let mut roots = rustls::RootCertStore::empty();
     match ca_file {
         Some(path) => {

@@ -4,10 +4,12 @@
 //! watchers and the same verdicts run as on a real machine; made up are the GPUs, the work on them and the
 //! disk. One task drives all of them by a heap of the times at which they want to be woken.
 
+mod histogram;
 mod machine;
 mod wire;
 
-pub use machine::{Load, Spec};
+pub use histogram::Histogram;
+pub use machine::{Act, Disk, Load, Machine, Spec};
 pub use wire::{Wire, WireError};
 
 use crate::agent::{Event, Exit};
@@ -17,7 +19,6 @@ use crate::gpu::fake::{InjectError, SpecError};
 use argosy_api::rpc::attach::Said;
 use argosy_api::rpc::node::Hello;
 use jiff::Timestamp;
-use machine::{Act, Disk, Machine};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::future::Future;
@@ -189,6 +190,8 @@ impl<L: Line> Hall<L> {
                 Duration::try_from(wait).unwrap_or(Duration::ZERO).min(SLEEP_MAX)
             });
             tokio::select! {
+                // What was asked and what is due has its turn above, each time round.
+                biased;
                 (agent, event) = self.line.next() => self.step(agent, event),
                 () = self.shared.asked.notified() => {}
                 () = tokio::time::sleep(wait) => {}

@@ -91,8 +91,8 @@ impl Office {
             let now = self.clock.now();
             let mut changes = self.store.subscribe();
             let (seen, decided) = self.store.read(|view| (view.revision(), decide(view, now)));
-            if matches!(decided, Err(Error::Invariant(_))) {
-                self.stats.invariants_kept.add_one();
+            if let Err(Error::Invariant(broken)) = &decided {
+                self.stats.refused(broken);
             }
             let (txn, answer) = decided?;
             let Some(txn) = txn else { return Ok((seen, answer)) };

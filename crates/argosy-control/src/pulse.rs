@@ -226,6 +226,8 @@ impl PulseBoard {
             });
             all.extend(heard);
         }
+        // Told in one order, whatever the map's.
+        all.sort_unstable();
         all
     }
 

@@ -1,6 +1,7 @@
 //! Numbers about what the services and loops have done, for `/metrics`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -78,4 +79,19 @@ pub struct Stats {
     pub machine_failures: Counter,
     /// Machines that never registered.
     pub machines_stale: Counter,
+    /// What the last change was that was stopped, and which rule it would have broken.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Stats {
+    /// A change of ours was stopped because it would have broken a rule that always holds.
+    pub(crate) fn refused(&self, broken: &str) {
+        self.invariants_kept.add_one();
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(broken.to_owned());
+    }
+
+    /// What the last such change was, for whoever looks for the mistake.
+    pub fn last_refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }

@@ -124,7 +124,7 @@ pub struct Watch<T: Watched = Resource> {
     seen: Revision,
     told: Revision,
     queue: VecDeque<WatchEvent<T>>,
-    changes: tokio::sync::watch::Receiver<Revision>,
+    changes: argosy_store::Follower,
 }
 
 /// How far the list is that a watch begins with.
@@ -140,7 +140,7 @@ impl<T: Watched> Watch<T> {
         store: Store,
         view: &View,
         after: Option<Revision>,
-        changes: tokio::sync::watch::Receiver<Revision>,
+        changes: argosy_store::Follower,
     ) -> Self {
         let (listing, queue) = (Listing::Complete, VecDeque::new());
         let seen = after.unwrap_or_else(|| view.revision());

@@ -5,6 +5,7 @@
 
 use crate::node::Node;
 use crate::node::settings::BreakerSettings;
+use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -210,6 +211,9 @@ pub fn turn(
     // always one, and the breaker would never let go.
     next.last_bad_at = next.last_bad_at.min(now);
     match next.half_open {
+        None if plant::has(Bug::BreakerReplays) && passed(next.last_bad_at, settings.calm, now) => {
+            return None;
+        }
         None if passed(next.last_bad_at, settings.calm, now) => {
             next.half_open = Some(HalfOpen { since: now, allowed: 1, taken: 0 });
         }

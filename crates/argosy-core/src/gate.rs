@@ -55,6 +55,9 @@ pub enum Held {
     /// It belongs to somebody else.
     #[error("{0} carries the tag of another control plane")]
     Stranger(MachineId),
+    /// It is the machine of another record.
+    #[error("{0} carries the token of another instance")]
+    Anothers(MachineId),
     /// Our records may be older than the world.
     #[error("the provider's machines have not been compared with our records yet")]
     NotCompared,
@@ -79,6 +82,9 @@ pub fn release(instance: &Instance, guards: &Guards<'_>) -> Result<Doomed, Held>
     };
     let machine = leaving.machine.as_ref().ok_or_else(|| Held::NoMachine(instance.id.clone()))?;
     stranger(machine, guards)?;
+    if guards.shown.is_some_and(|shown| instance.is_of_another(shown)) {
+        return Err(Held::Anothers(machine.clone()));
+    }
     if !guards.compared {
         return Err(Held::NotCompared);
     }

@@ -6,6 +6,8 @@
 
 pub mod field;
 
+pub mod plant;
+
 pub mod nearest;
 
 pub mod span;

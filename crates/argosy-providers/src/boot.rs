@@ -19,7 +19,7 @@ pub struct Boot {
     /// The agent's program.
     pub agent: AgentSource,
     /// What the agent shows when it registers.
-    pub token: Option<Credential>,
+    pub token: Option<AgentToken>,
     /// Certificates to check the control plane with, in PEM, instead of the machine's own.
     pub ca_pem: Option<String>,
     /// More flags of the agent, as they are.
@@ -94,9 +94,9 @@ impl fmt::Debug for Sha256 {
 
 /// What an agent shows when it registers. It shows itself to nobody else.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credential(String);
+pub struct AgentToken(String);
 
-impl Credential {
+impl AgentToken {
     /// Takes a credential.
     ///
     /// # Errors
@@ -113,9 +113,9 @@ impl Credential {
     }
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for AgentToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credential(…)")
+        f.write_str("AgentToken(…)")
     }
 }
 

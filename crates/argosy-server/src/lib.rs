@@ -25,6 +25,8 @@ mod stream;
 
 mod rpc;
 
+pub use rpc::attach;
+
 use argosy_control::Control;
 use axum::Router;
 use std::sync::Arc;

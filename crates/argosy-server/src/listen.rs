@@ -83,6 +83,38 @@ impl Default for Limits {
     }
 }
 
+/// Where connections come from: a TCP socket, or in tests the socket of a simulated host.
+pub trait Listener: Send + 'static {
+    /// One connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Waits for the next connection. May be dropped and asked again without losing one.
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, SocketAddr)>> + Send;
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If it has no address.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, peer) = TcpListener::accept(self).await?;
+        // Answers are written whole: waiting for more to send only delays them.
+        if let Err(cause) = stream.set_nodelay(true) {
+            debug!(%cause, "could not set TCP_NODELAY");
+        }
+        Ok((stream, peer))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        TcpListener::local_addr(self)
+    }
+}
+
 /// How long accepting rests after it failed for want of descriptors or memory.
 ///
 /// Shorter, and the loop burns a core on errors; longer, and clients notice that one was freed.
@@ -135,7 +167,7 @@ pub fn tls(certificates: &Path, key: &Path) -> io::Result<TlsAcceptor> {
 /// # Errors
 /// Only if the listener has no address.
 pub async fn serve(
-    listener: TcpListener,
+    listener: impl Listener,
     tls: Option<TlsAcceptor>,
     app: axum::Router,
     limits: Limits,
@@ -153,12 +185,14 @@ pub async fn serve(
             (permit, listener.accept().await)
         };
         let (permit, accepted) = tokio::select! {
-            accepted = accept => accepted,
+            // In this order, so that no flood of connections hides the others, and a simulation repeats.
+            biased;
             () = &mut stop => break,
             Some(ended) = connections.join_next() => {
                 note(ended);
                 continue;
             }
+            accepted = accept => accepted,
         };
         match accepted {
             Ok((stream, peer)) => {
@@ -211,18 +245,16 @@ fn is_the_clients(cause: &io::Error) -> bool {
     matches!(cause.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn accepted_one(
-    stream: TcpStream,
+async fn accepted_one<S>(
+    stream: S,
     peer: Peer,
     tls: Option<TlsAcceptor>,
     app: axum::Router,
     limits: &Limits,
     shutdown: watch::Receiver<bool>,
-) {
-    // Answers are written whole: waiting for more to send only delays them.
-    if let Err(cause) = stream.set_nodelay(true) {
-        debug!(%cause, "could not set TCP_NODELAY");
-    }
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let Some(tls) = tls else {
         return connection(stream, peer, app, limits, shutdown).await;
     };
@@ -262,6 +294,7 @@ async fn connection<S>(
     let protocol = protocol(limits);
     let mut serving = pin!(protocol.serve_connection(io, service));
     let ended = tokio::select! {
+        biased;
         ended = serving.as_mut() => ended,
         () = stopped(shutdown) => {
             serving.as_mut().graceful_shutdown();

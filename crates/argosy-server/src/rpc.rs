@@ -9,6 +9,8 @@
 
 mod attach;
 
+pub use attach::attach;
+
 mod beat;
 
 mod convert;

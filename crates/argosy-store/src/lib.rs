@@ -22,7 +22,10 @@ pub mod entity;
 
 pub mod view;
 
+mod latest;
+
 mod store;
 
 pub use engine::{Engine, Error, Revision};
+pub use latest::{Follower, Stopped};
 pub use store::{Driver, Store, Stores, Txn};

@@ -6,6 +6,7 @@ use crate::engine::{
 };
 use crate::entity::{Decoded, Entity, Keep, decode, write};
 use crate::failpoint;
+use crate::latest::{Follower, Latest};
 use crate::view::{DocumentChange, Event, ResourceChange, Stored, View};
 use argosy_core::command::Command;
 use argosy_core::id::ResourceId;
@@ -20,7 +21,7 @@ use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 /// How many commits may wait for the committer. Each waiter is a request in flight, so a longer queue
@@ -52,7 +53,7 @@ pub struct Store {
 struct Shared {
     engine: Arc<dyn Engine>,
     memory: RwLock<Memory>,
-    revision: watch::Sender<Revision>,
+    revision: Latest,
     trouble: Mutex<Option<String>>,
 }
 
@@ -163,7 +164,7 @@ impl Store {
     /// What the engine says, or that a document is damaged or from a newer build.
     pub async fn open(engine: Arc<dyn Engine>) -> Result<(Store, Driver), Error> {
         let view = load(&*engine).await?;
-        let (revision, _) = watch::channel(view.revision());
+        let revision = Latest::new(view.revision());
         let memory = RwLock::new(Memory { view, recent: VecDeque::new() });
         let shared = Arc::new(Shared { engine, memory, revision, trouble: Mutex::default() });
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
@@ -195,8 +196,8 @@ impl Store {
     }
 
     /// Tells when there is something new to see.
-    pub fn subscribe(&self) -> watch::Receiver<Revision> {
-        self.shared.revision.subscribe()
+    pub fn subscribe(&self) -> Follower {
+        self.shared.revision.follow()
     }
 
     /// The events after a revision, at most a page; empty if there are none yet.
@@ -350,7 +351,7 @@ impl Driver {
 
     async fn read_feed(&self) -> Result<(), Error> {
         loop {
-            let seen = *self.shared.revision.borrow();
+            let seen = self.shared.revision.get();
             match self.shared.engine.changes(seen, PAGE).await? {
                 Changes::Page(changes) if changes.is_empty() => return Ok(()),
                 Changes::Page(changes) => self.shared.apply_foreign(&changes)?,
@@ -375,7 +376,7 @@ impl Shared {
             let keys = txn.commit.puts.iter().map(|put| &put.key);
             memory.take_in(*revision, keys.zip(txn.decoded.iter().cloned()));
         }
-        self.revision.send_replace(memory.view.revision());
+        self.revision.set(memory.view.revision());
         true
     }
 
@@ -389,14 +390,14 @@ impl Shared {
                 memory.take_in(change.revision, keys.zip(documents));
             }
         }
-        self.revision.send_replace(memory.view.revision());
+        self.revision.set(memory.view.revision());
         Ok(())
     }
 
     fn replace(&self, view: View) {
         let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
         *memory = Memory { view, recent: VecDeque::new() };
-        self.revision.send_replace(memory.view.revision());
+        self.revision.set(memory.view.revision());
     }
 }
 

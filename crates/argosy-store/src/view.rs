@@ -140,9 +140,9 @@ pub struct View {
     children: HashMap<ResourceId, BTreeSet<ResourceId>>,
     labels: HashMap<String, HashMap<String, BTreeSet<ResourceId>>>,
     names: HashMap<String, ResourceId>,
-    tombstones: HashMap<ResourceId, Stored<Tombstone>>,
+    tombstones: BTreeMap<ResourceId, Stored<Tombstone>>,
     tombstones_by_name: HashMap<String, ResourceId>,
-    idempotency_keys: HashMap<String, Stored<IdempotencyKey>>,
+    idempotency_keys: BTreeMap<String, Stored<IdempotencyKey>>,
     // In order, for lists.
     nodes: BTreeMap<NodeId, Stored<Node>>,
     hardware: Hardware,
@@ -155,7 +155,7 @@ pub struct View {
     outlook: Option<Stored<Outlook>>,
     heard: BTreeMap<String, Stored<Heard>>,
     instances: Instances,
-    pool_books: HashMap<ResourceId, Stored<PoolBook>>,
+    pool_books: BTreeMap<ResourceId, Stored<PoolBook>>,
     provider_books: BTreeMap<String, Stored<ProviderBook>>,
     // In order, for lists.
     orphans: BTreeMap<String, Stored<Orphan>>,

@@ -38,6 +38,8 @@ mod safety;
 
 mod server;
 
+mod sim;
+
 mod token;
 
 mod top;
@@ -118,6 +120,7 @@ enum Command {
     Cloud(Client<cloud::Verb>),
     Demo(Client<demo::Verb>),
     Doctor(Client<doctor::Doctor>),
+    Sim(sim::Sim),
     Context(context::Verb),
     Token(token::Verb),
     Up(up::Up),
@@ -168,6 +171,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Cloud(c) => client(c, screen, cloud::run),
         Command::Demo(c) => client(c, screen, demo::run),
         Command::Doctor(c) => client(c, screen, doctor::run),
+        Command::Sim(sim) => sim::run(sim, screen),
         Command::Context(verb) => context::run(verb, screen),
         Command::Token(verb) => token::run(&verb),
         Command::Up(up) => up::run(&up, screen),

@@ -14,7 +14,7 @@ mod source;
 pub(crate) use check::{check, conditions, graph, policy};
 pub(crate) use docs::docs;
 pub(crate) use duration::Duration;
-pub(crate) use source::{Override, load, navarch_of, read};
+pub(crate) use source::{Override, load, load_under, navarch_of, read};
 
 use crate::failure::Failure;
 use argosy_core::access::{Authorization, Role};

@@ -9,10 +9,9 @@ export function count(value: number): string {
 }
 
 /** US dollars; cents only where they matter. */
-export function money(amount: number): string {
-  // What is nothing has no sign.
-  const value = Math.abs(amount) < 0.005 ? 0 : amount;
-  return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value);
+export function money(value: number): string {
+  // `|| 0`: a sum of nothing may be minus zero, which nobody wants to read.
+  return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value || 0);
 }
 
 /** `1 node`, `2 nodes`. */
@@ -33,7 +32,9 @@ export function bytes(value: number): string {
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return '–';
   const value = (part / whole) * 100;
-  return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
+  // Near the ends a digit more: 99.7 % is not all, and 0.1 % is not nothing.
+  if ((value > 0 && value < 10) || (value > 90 && value < 100)) return `${Math.min(99.9, Math.max(0.1, value)).toFixed(1)} %`;
+  return `${Math.round(value)} %`;
 }
 
 /** `4s`, `12m`, `3h 20m`, `5d 2h`: two units at most. */

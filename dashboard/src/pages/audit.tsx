@@ -33,6 +33,21 @@ export function filterAudit(entries: readonly AuditEntry[], typed: string, peopl
 }
 
 export default function Audit() {
+  // Not asked for before it is known that it may be: a refusal helps nobody.
+  if (!me.value) return <Spinner what="Reading the audit log" />;
+  return mayAdminister.value ? <Log /> : <NotYours role={me.value.role} />;
+}
+
+function NotYours({ role }: { role: string }) {
+  return (
+    <>
+      <PageHead title="Audit" kicker="Who did what, when and why" />
+      <Empty title="The audit log is for administrators">Your role is {role}. Ask somebody with the role Admin, or sign in with another token.</Empty>
+    </>
+  );
+}
+
+function Log() {
   const newest = useLive(useMemo(() => new Polled<AuditList>(`${FLEET}/audit`, 5_000, { limit: PAGE }), []));
   const past = useSignal<readonly AuditEntry[]>([]);
   const next = useSignal<number | null | undefined>(undefined);
@@ -66,13 +81,6 @@ export default function Audit() {
       problem.value = asProblem(thrown);
     }
   };
-  if (me.value && !mayAdminister.value)
-    return (
-      <>
-        <PageHead title="Audit" kicker="Who did what, when and why" />
-        <Empty title="The audit log is for administrators">Your role is {me.value.role}. Ask somebody with the role Admin, or sign in with another token.</Empty>
-      </>
-    );
   const broken = verified.value?.broken;
   return (
     <>
@@ -147,7 +155,9 @@ export default function Audit() {
           order="-at"
           empty={
             <Empty title={typed ? 'No record matches' : 'People have done nothing yet'}>
-              {count(all.length)} records are here{people ? ', of which most are of adapters, agents and Argosy itself: choose Everybody to see them.' : '.'}
+              {all.length === 0
+                ? 'Whatever is done is written here: by whom, when and why.'
+                : `${plural(all.length, 'record')} are here${people ? ', most of them of adapters, agents and Argosy itself: choose Everybody to see them' : ''}.`}
             </Empty>
           }
         />

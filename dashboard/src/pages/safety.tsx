@@ -5,7 +5,7 @@ import { shell } from '../lib/command';
 import { useLive } from '../lib/live';
 import { href, segment } from '../lib/router';
 import { text as quoted } from '../lib/search';
-import { mayAct } from '../lib/session';
+import { mayAct, mayAdminister } from '../lib/session';
 import { safety } from '../lib/stores';
 import type { Breaker, BudgetUse } from '../lib/types';
 import { Age, Empty, ErrorBox, Meter, PageHead, Section, Spinner, Text } from '../ui/basics';
@@ -89,7 +89,8 @@ export default function Safety() {
                     ? `On trial: ${breaker.half_open.taken} of ${breaker.half_open.allowed} actions taken. A step that ends with actions to spare closes it.`
                     : 'After 15 calm minutes one action is let through, then two, then four.'}
                 </p>
-                {mayAct.value && (
+                {/* What a zone or the fleet is behind concerns every tenant: for administrators. */}
+                {(breaker.scope.startsWith('pool/') ? mayAct.value : mayAdminister.value) && (
                   <button type="button" class="button button-small" onClick={() => (closing.value = breaker)}>
                     Close by hand…
                   </button>

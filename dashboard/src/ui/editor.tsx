@@ -37,6 +37,10 @@ interface Props<T> {
   /** More to look at before applying, made from what was typed. */
   beside?: (value: T | null, changed: boolean) => ComponentChildren;
   note?: ComponentChildren;
+  /** Nothing is there yet: what it starts with is a suggestion, and all of it is new. */
+  isNew?: boolean;
+  /** What else the check depends on, such as the name above the editor. */
+  depends?: string;
 }
 
 /** Between two keys of somebody who types. */
@@ -67,12 +71,14 @@ export function Editor<T>(props: Props<T>) {
       return { value: null, problem, line: thrown instanceof YamlError ? thrown.line : 0 };
     }
   }, [text.value]);
-  const changed = read.value !== null && !same(read.value, base.value.document);
+  const changed = read.value !== null && (props.isNew === true || !same(read.value, base.value.document));
 
+  // What an answer is about: an answer for another text or another name is none.
+  const subject = `${props.depends ?? ''}\n${text.value}`;
   useEffect(() => {
     const { value } = read;
     if (value === null || !changed) return undefined;
-    const asked = text.value;
+    const asked = subject;
     const from = base.value;
     let alive = true;
     const timer = setTimeout(() => {
@@ -90,7 +96,7 @@ export function Editor<T>(props: Props<T>) {
       alive = false;
       clearTimeout(timer);
     };
-  }, [read, base.value]);
+  }, [read, base.value, props.depends]);
 
   /** Somebody was faster: take their revision if they changed nothing of ours, else ask. Says whether to go on. */
   const moved = async (): Promise<boolean> => {
@@ -141,9 +147,9 @@ export function Editor<T>(props: Props<T>) {
     conflict.value = null;
   };
 
-  const fresh = checked.value && checked.value.text === text.value ? checked.value : null;
+  const fresh = checked.value && checked.value.text === subject ? checked.value : null;
   const after = changed && fresh?.after ? fresh.after : null;
-  const diff = after ? diffLines(toYaml(base.value.document), toYaml(after)) : null;
+  const diff = after ? diffLines(props.isNew ? '' : toYaml(base.value.document), toYaml(after)) : null;
   const differs = diff !== null && (changedLines(diff).added > 0 || changedLines(diff).removed > 0);
   const ready = differs && !conflict.value && !busy.value;
 

@@ -1,35 +1,65 @@
 /** Adapters over time: a lane each, a bar for each attempt; a bar opens what was said. */
 import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import { duration, fullTime } from '../lib/format';
-import type { Bar, Lanes } from '../lib/resource';
+import type { Bar, Lane, Lanes } from '../lib/resource';
 import { ticks } from '../lib/resource';
 import { ADAPTER_PHASE, lookOf } from '../lib/states';
 import { plain } from '../lib/text';
 import { Age, Badge, Clock, Text } from './basics';
 import { Glyph } from './glyph';
 
+/** A finger needs this much; what is narrower is drawn, opened by a click near it, and listed in the history. */
+const TARGET_PX = 24;
+
 export function SwimLanes({ lanes }: { lanes: Lanes }) {
   const chosen = useSignal<string | null>(null);
+  const grid = useRef<HTMLDivElement>(null);
+  const width = useSignal(800);
+  useEffect(() => {
+    const track = grid.current?.querySelector('.lane-track');
+    if (!track) return undefined;
+    const watch = new ResizeObserver(() => (width.value = track.clientWidth));
+    watch.observe(track);
+    return () => watch.disconnect();
+  }, [lanes.lanes.length > 0]);
+  const nearest = (event: MouseEvent, lane: Lane) => {
+    const track = event.currentTarget as HTMLElement;
+    if (event.target instanceof Element && event.target.closest('button')) return;
+    const at = lanes.from + ((event.clientX - track.getBoundingClientRect().left) / track.clientWidth) * span;
+    const bar = lane.bars.find((one) => one.from <= at && at <= one.to) ?? lane.bars.at(-1);
+    if (bar) chosen.value = `${lane.adapter}/${bar.key}`;
+  };
   const span = Math.max(1, lanes.to - lanes.from);
   const place = (at: number) => `${((Math.min(at, lanes.to) - lanes.from) / span) * 100}%`;
   const marks = ticks(lanes.from, lanes.to);
   const found = lanes.lanes.flatMap((lane) => lane.bars.map((bar) => ({ lane, bar }))).find(({ lane, bar }) => `${lane.adapter}/${bar.key}` === chosen.value);
   return (
     <div class="lanes panel">
-      <div class="lanes-grid" role="list" aria-label="Adapters over time">
+      <div class="lanes-grid" role="list" aria-label="Adapters over time" ref={grid}>
         {lanes.lanes.map((lane) => (
           <div key={lane.adapter} class="lane" role="listitem">
             <div class="lane-name">
               <Text value={lane.adapter} max={40} brief />
               {lane.line && <Badge look={lookOf(ADAPTER_PHASE, lane.line.phase)} quiet />}
             </div>
-            <div class="lane-track">
+            <div class="lane-track" onClick={(event) => nearest(event, lane)}>
               {lanes.generations.slice(1).map((one) => (
                 <span key={one.generation} class="lane-generation" style={{ left: place(one.at) }} />
               ))}
               {lane.bars.map((bar) => {
                 const look = lookOf(ADAPTER_PHASE, bar.phase);
                 const key = `${lane.adapter}/${bar.key}`;
+                const thin = ((bar.to - bar.from) / span) * width.value < TARGET_PX;
+                if (thin)
+                  return (
+                    <span
+                      key={key}
+                      class={`lane-bar lane-thin tone-${look.tone}`}
+                      style={{ left: place(bar.from), width: `max(3px, calc(${((bar.to - bar.from) / span) * 100}% - 1px))` }}
+                      title={`${look.word}, ${duration(bar.to - bar.from)}: ${plain(bar.message)}`}
+                    />
+                  );
                 return (
                   <button
                     key={key}

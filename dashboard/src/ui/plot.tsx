@@ -32,6 +32,14 @@ interface Props {
   sync?: string;
 }
 
+/** From `from` or lower to a little above the highest; or exactly to `to`. */
+export function range(low: number | null, high: number | null, from: number, to?: number): [number, number] {
+  const bottom = Math.min(from, low ?? from);
+  if (to !== undefined) return [bottom, Math.max(to, high ?? to)];
+  const top = Math.max(high ?? bottom, bottom);
+  return [bottom, top === bottom ? bottom + 1 : top + (top - bottom) * 0.06];
+}
+
 export function Plot({ title, at, lines, format, place, height = 170, from = 0, to, sync }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const dark = theme.value;
@@ -47,13 +55,13 @@ export function Plot({ title, at, lines, format, place, height = 170, from = 0, 
         height,
         cursor: { y: false, points: { size: 6 }, ...(sync ? { sync: { key: sync } } : {}) },
         legend: { live: true },
-        scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(from, low ?? from), Math.max(to ?? 0, high ?? 0, from + 1e-9) * (to === undefined ? 1.06 : 1)] } },
+        scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, from, to) } },
         axes: [
           { ...axis, values: (_, ticks) => ticks.map(place), space: 74, size: 26 },
           { ...axis, values: (_, ticks) => ticks.map(format), size: 56 },
         ],
         series: [
-          { label: '', value: (_, value) => (value === null ? '' : place(value)) },
+          { label: 'at', value: (_, value) => (value === null ? '' : place(value)) },
           ...lines.map((line) => ({
             label: line.name,
             stroke: colour(line.colour),

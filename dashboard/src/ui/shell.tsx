@@ -117,10 +117,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <SafetyStrip />
           <div class="top-end">
             <ConnectionState />
-            <button type="button" class="jump" onClick={openPalette} aria-label="Search or jump to anything">
+            <button type="button" class="jump" onClick={openPalette} aria-label="Jump to Ctrl K: search anything">
               <Icon name="search" />
-              <span class="jump-words">Jump to</span>
-              <kbd>Ctrl K</kbd>
+              <span class="jump-words">Jump to</span> <kbd>Ctrl K</kbd>
             </button>
           </div>
         </header>

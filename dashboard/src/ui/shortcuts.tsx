@@ -32,6 +32,11 @@ export function ShortcutSheet() {
           </div>
         ))}
       </dl>
+      <p class="muted">
+        <a href="/ui/licenses.txt" target="_blank" rel="noopener">
+          Licences of what this dashboard contains
+        </a>
+      </p>
     </Dialog>
   );
 }

@@ -20,6 +20,7 @@ use crate::watch::gpu::{Expected, GpuWatch, Memory};
 use crate::watch::log::LogWatch;
 use argosy_api::rpc::attach::Said;
 use argosy_api::rpc::node::{Hello, NodeMetrics, RegisterNodeRequest};
+use argosy_core::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -126,7 +127,7 @@ impl Load {
 
 /// What a machine keeps while it is off.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Disk {
+pub struct Disk {
     spooled: Spooled,
     journal: Vec<Entry>,
     gpus: Memory,
@@ -158,16 +159,21 @@ impl Disk {
 }
 
 /// Something for the line, or the end.
-pub(super) enum Act {
+pub enum Act {
+    /// Opens a stream and says hello on it.
     Attach(Box<Hello>),
+    /// Gives the stream up.
     Detach,
+    /// Says this on the stream, or by a call if there is none.
     Say(Said),
+    /// Asks for commands by a call.
     Poll,
+    /// The agent ends.
     Exit(Exit),
 }
 
-/// A machine that is up.
-pub(super) struct Machine {
+/// A machine that is up. It does nothing by itself: whoever has it tells it what happens, and when.
+pub struct Machine {
     agent: Agent,
     who: Arc<Identity>,
     load: Load,
@@ -203,7 +209,11 @@ enum Doing {
 }
 
 impl Machine {
-    pub(super) fn boot(
+    /// Boots it with what it kept on its disk.
+    ///
+    /// # Errors
+    /// If nobody can make up such GPUs.
+    pub fn boot(
         spec: Spec,
         disk: Disk,
         load: Load,
@@ -245,21 +255,28 @@ impl Machine {
     }
 
     /// The machine loses its power.
-    pub(super) fn into_disk(self) -> Disk {
+    #[must_use]
+    pub fn into_disk(self) -> Disk {
         Disk { gpus: self.watch.memory().clone(), ..self.disk }
     }
 
-    pub(super) fn node_id(&self) -> String {
+    /// The id of its node.
+    pub fn node_id(&self) -> String {
         self.who.node_id.clone()
     }
 
+    /// Whether work runs on it.
+    pub fn works(&self) -> bool {
+        self.works
+    }
+
     /// Whether it was promised to be woken at this time.
-    pub(super) fn is_due(&mut self, at: Timestamp) -> bool {
+    pub fn is_due(&mut self, at: Timestamp) -> bool {
         self.wake.take_if(|wake| *wake == at).is_some()
     }
 
     /// When it wants to be woken, if that has not been promised.
-    pub(super) fn new_wake(&mut self) -> Option<Timestamp> {
+    pub fn new_wake(&mut self) -> Option<Timestamp> {
         let command = self.command.as_ref().map(|command| command.look_at);
         let wishes = [self.agent.wakes_at(), command, self.flood.next_due()];
         let soonest = wishes.into_iter().flatten().min()?;
@@ -271,7 +288,7 @@ impl Machine {
     }
 
     /// What follows from an event.
-    pub(super) fn on(&mut self, event: Event, now: Timestamp) -> Vec<Act> {
+    pub fn on(&mut self, event: Event, now: Timestamp) -> Vec<Act> {
         let mut events = vec![event];
         events.extend(self.look_at_command(now));
         let gathered = self.flood.due(now);
@@ -282,7 +299,7 @@ impl Machine {
     }
 
     /// Makes something happen to a GPU; `None` without any.
-    pub(super) fn inject(
+    pub fn inject(
         &mut self,
         injection: &Injection,
         now: Timestamp,
@@ -436,6 +453,10 @@ impl Machine {
                 done(Outcome::new("takes work again"))
             }
             Ok(Action::Terminate { exit }) => done(Outcome { exit, ..Outcome::new("stopping") }),
+            Ok(Action::Drain { .. }) if plant::has(Bug::DrainDoneTooSoon) => {
+                let drained = Some(Drained::Drained);
+                done(Outcome { drained, ..Outcome::new("nothing runs on a GPU") })
+            }
             Ok(Action::Drain { force }) => {
                 let share = f64::from(share(&self.who.node_id, &order.id));
                 let leaves_s = self.load.leaves_within.as_secs_f64() * share;

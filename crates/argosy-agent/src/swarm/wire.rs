@@ -6,7 +6,7 @@
 use super::{AgentNumber, Line};
 use crate::agent::{Event, Loss};
 use crate::link::{
-    CONNECT_MAX, MESSAGE_LEN_MAX, PING_EVERY, PING_MAX, Parted, converse, loss, sentence,
+    CONNECT_MAX, MESSAGE_LEN_MAX, PING_EVERY, PING_MAX, Parted, converse, loss, sentence, tls,
 };
 use argosy_api::rpc::attach::{Said, Told};
 use argosy_api::rpc::node::{Hello, NodeServiceClient};
@@ -57,19 +57,29 @@ pub enum WireError {
     /// The address is none.
     #[error("`{0}` is no address of a server; it looks like http://host:port")]
     Address(String),
+    /// There is nothing to check the server's certificate with.
+    #[error("cannot read certificates: {0}")]
+    Certificates(String),
 }
 
 impl Wire {
-    /// A line to the control plane at an address, over plain HTTP. Nothing is connected yet.
+    /// A line to the control plane at an address; its certificate is checked with the system's. Nothing is
+    /// connected yet.
     ///
     /// # Errors
     /// See `WireError`.
     pub fn new(server: &str, token: Option<String>) -> Result<Self, WireError> {
         let uri = server.parse::<Uri>().ok();
-        let uri = uri.filter(|uri| uri.scheme_str() == Some("http") && uri.authority().is_some());
+        let uri = uri.filter(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.authority().is_some()
+        });
         let uri = uri.ok_or_else(|| WireError::Address(server.to_owned()))?;
+        let tls = match uri.scheme_str() {
+            Some("https") => Some(tls(None).map_err(WireError::Certificates)?),
+            Some(_) | None => None,
+        };
         let (telling, heard) = mpsc::channel(TOLD_MAX);
-        let connections = Connections { uri, token, open: Mutex::default() };
+        let connections = Connections { uri, token, tls, open: Mutex::default() };
         Ok(Self {
             connections: Arc::new(connections),
             talks: HashMap::new(),
@@ -149,6 +159,8 @@ impl Line for Wire {
 struct Connections {
     uri: Uri,
     token: Option<String>,
+    /// How the server is checked, if it is.
+    tls: Option<Arc<rustls::ClientConfig>>,
     open: Mutex<Vec<Connection>>,
 }
 
@@ -194,12 +206,14 @@ impl Connections {
                 return Ok((connection.clone(), seat));
             }
         }
-        let connected = Http2Connection::builder()
+        let builder = Http2Connection::builder()
             .establishment_timeout(CONNECT_MAX)
             .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_MAX)
-            .connect_plaintext(self.uri.clone())
-            .await;
+            .keep_alive_timeout(PING_MAX);
+        let connected = match &self.tls {
+            Some(tls) => builder.connect_tls(self.uri.clone(), tls.clone()).await,
+            None => builder.connect_plaintext(self.uri.clone()).await,
+        };
         let http = match connected {
             Ok(http) => http,
             Err(error) => return Err(Loss::Unreachable(sentence(&error))),

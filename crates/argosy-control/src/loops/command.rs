@@ -55,6 +55,7 @@ pub(crate) async fn run(
         let fence = lead(&office, NAME, &holder, &beats).await;
         info!(epoch = fence.epoch, "watching over commands");
         tokio::select! {
+            biased;
             () = watch(&office, &beats, &fence) => {}
             () = keep_lease(&office, NAME, &holder, &fence) => {}
         }
@@ -174,11 +175,12 @@ pub(crate) async fn ring(
     let mut beat = tokio::time::interval(RENEW_EVERY);
     loop {
         tokio::select! {
+            biased;
+            _ = beat.tick() => beats.beat(RING, office.clock.now()),
             changed = changes.changed() => match changed {
                 Ok(()) => seen = follow(&office, &board, seen).await,
                 Err(_) => return Ok(()),
             },
-            _ = beat.tick() => beats.beat(RING, office.clock.now()),
         }
     }
 }

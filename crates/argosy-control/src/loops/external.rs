@@ -60,6 +60,7 @@ pub(crate) async fn run(
         let fence = hands.fence.clone();
         let desk = Desk::new(hands, beats.clone());
         tokio::select! {
+            biased;
             () = desk.work() => {}
             () = keep_lease(&office, NAME, &holder, &fence) => {}
         }
@@ -125,19 +126,20 @@ impl Desk {
         while !self.fenced {
             self.start_calls();
             tokio::select! {
+                biased;
+                _ = beat.tick() => self.beats.beat(NAME, clock.now()),
+                () = self.alarms.ring(clock) => {
+                    while let Some(node) = self.alarms.due(clock.now()) {
+                        self.look_at(&node);
+                    }
+                }
+                Some(ended) = self.calls.join_next_with_id() => self.ended(ended),
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
                     }
                     self.follow().await;
                 }
-                Some(ended) = self.calls.join_next_with_id() => self.ended(ended),
-                () = self.alarms.ring(clock) => {
-                    while let Some(node) = self.alarms.due(clock.now()) {
-                        self.look_at(&node);
-                    }
-                }
-                _ = beat.tick() => self.beats.beat(NAME, clock.now()),
             }
         }
     }

@@ -69,6 +69,7 @@ pub(crate) async fn run(
         info!(epoch = fence.epoch, "listening to the fleet");
         let desk = Desk::new(&office, &board, &lookout, fence.clone());
         tokio::select! {
+            biased;
             () = desk.work(&beats, &holder) => {}
             () = keep_lease(&office, NAME, &holder, &fence) => {}
         }

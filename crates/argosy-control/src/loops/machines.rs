@@ -69,6 +69,9 @@ const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
 /// How often what a provider offers, and for how much, is asked for.
 const OFFERS_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
+/// How soon it is asked for again after that failed: what a pool costs is not known until then.
+const OFFERS_RETRY: SignedDuration = SignedDuration::from_secs(30);
+
 /// The first wait after a listing that failed; doubles, up to `MachineSettings::sweep_every`.
 const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
@@ -137,6 +140,7 @@ pub(crate) async fn run(parts: Parts, beats: Arc<Beats>, holder: String) -> Resu
         info!(epoch = fence.epoch, "tending machines");
         let (office, f) = (parts.office.clone(), fence.clone());
         tokio::select! {
+            biased;
             () = tend(parts.clone(), fence, beats.clone(), &holder) => {}
             () = keep_lease(&office, NAME, &holder, &f) => {}
         }
@@ -169,6 +173,7 @@ async fn first_pool(office: &Office, beats: &Beats) {
     while !office.store.read(any) {
         beats.beat(NAME, office.clock.now());
         tokio::select! {
+            biased;
             changed = changes.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(RENEW_EVERY) => {}
         }
@@ -326,6 +331,10 @@ impl Desk {
         while !self.fenced {
             self.think().await;
             tokio::select! {
+                biased;
+                _ = beat.tick() => self.beats.beat(NAME, self.bench.office.clock.now()),
+                () = self.alarms.ring(self.bench.office.clock) => self.ring(),
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
@@ -333,9 +342,6 @@ impl Desk {
                     self.follow().await;
                     self.mind_stops();
                 }
-                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await,
-                () = self.alarms.ring(self.bench.office.clock) => self.ring(),
-                _ = beat.tick() => self.beats.beat(NAME, self.bench.office.clock.now()),
             }
             // What came in the meantime is taken along, so that a thousand registrations are not a thousand
             // plans of one pool.
@@ -846,8 +852,10 @@ impl Desk {
         now: Timestamp,
     ) {
         let Some(shelf) = self.shelves.get_mut(&name) else { return };
+        let failed = offers.iter().any(|(_, offers)| offers.is_err());
         shelf.offered(offers);
-        self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(OFFERS_EVERY).ok());
+        let wait = if failed { OFFERS_RETRY } else { OFFERS_EVERY };
+        self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(wait).ok());
         self.look_at_provider(&name);
     }
 }

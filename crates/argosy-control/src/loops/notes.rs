@@ -100,16 +100,7 @@ pub(crate) async fn run(
     let mut batch = Vec::new();
     loop {
         tokio::select! {
-            count = left.recv_many(&mut batch, BATCH_MAX) => {
-                if count == 0 {
-                    return Ok(());
-                }
-                clerk.write(std::mem::take(&mut batch)).await;
-            }
-            changed = changes.changed() => match changed {
-                Ok(()) => seen = clerk.follow(seen).await,
-                Err(_) => return Ok(()),
-            },
+            biased;
             _ = tick.tick() => {
                 beats.beat(NAME, clerk.office.clock.now());
                 let now = clerk.office.clock.monotonic();
@@ -117,6 +108,16 @@ pub(crate) async fn run(
                     expired_at = now;
                     clerk.expire(&holder).await;
                 }
+            }
+            changed = changes.changed() => match changed {
+                Ok(()) => seen = clerk.follow(seen).await,
+                Err(_) => return Ok(()),
+            },
+            count = left.recv_many(&mut batch, BATCH_MAX) => {
+                if count == 0 {
+                    return Ok(());
+                }
+                clerk.write(std::mem::take(&mut batch)).await;
             }
         }
     }

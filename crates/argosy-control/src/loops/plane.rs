@@ -26,6 +26,7 @@ pub(crate) async fn run(office: Arc<Office>, beats: Arc<Beats>) -> Result<(), Er
     loop {
         beats.beat(NAME, office.clock.now());
         tokio::select! {
+            biased;
             changed = changes.changed() => if changed.is_err() { return Ok(()) },
             () = tokio::time::sleep(RENEW_EVERY) => continue,
         }

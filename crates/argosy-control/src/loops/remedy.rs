@@ -74,6 +74,7 @@ pub(crate) async fn run(
         let rest = LOOKS_APART.max(desk.thought.saturating_mul(REST)).min(EVERY);
         tokio::time::sleep(rest).await;
         tokio::select! {
+            biased;
             changed = changes.changed() => if changed.is_err() { return Ok(()) },
             () = wait_for(&office, desk.next) => {}
             () = tokio::time::sleep(EVERY) => {}
@@ -151,7 +152,7 @@ impl<'a> Desk<'a> {
         let change = Change::Fleet { fleet: &fleet, plan: &plan, settings, now };
         if let Err(broken) = invariant::check(change) {
             error!(broken, "refused to carry out a plan that breaks an invariant");
-            self.office.stats.invariants_kept.add_one();
+            self.office.stats.refused(&broken);
             return Ok(());
         }
         self.thought = self.office.clock.monotonic().saturating_sub(monotonic);

@@ -55,6 +55,7 @@ pub(crate) async fn run(
         let desk = Desk::new(hands(fence.clone()), office.clone(), beats.clone());
         // Apart from the work, so that a desk full of it does not cost us the lease.
         tokio::select! {
+            biased;
             () = desk.work() => {}
             () = keep_lease(&office, NAME, &holder, &fence) => {}
         }
@@ -103,15 +104,16 @@ impl Desk {
         self.look_at_everything().await;
         while !self.fenced {
             tokio::select! {
+                biased;
+                _ = beat.tick() => self.beats.beat(NAME, self.office.clock.now()),
+                () = self.alarms.ring(self.office.clock) => self.ring().await,
+                Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
                     }
                     self.follow().await;
                 }
-                Some(ended) = self.runs.join_next_with_id() => self.ended(ended).await,
-                () = self.alarms.ring(self.office.clock) => self.ring().await,
-                _ = beat.tick() => self.beats.beat(NAME, self.office.clock.now()),
             }
         }
     }

@@ -5,12 +5,11 @@
 
 use super::{LEDGER, Nodes};
 use crate::office::{PAGE, allow_verb, read_entry};
-use crate::{Error, Revision};
+use crate::Error;
 use argosy_core::access::{Caller, Verb};
 use argosy_core::ledger::Entry;
 use argosy_core::why::Noted;
 use argosy_store::engine::{self, EntryQuery};
-use tokio::sync::watch;
 
 /// How many lines are looked at for one page. Somebody who looks for what is rare goes on from there.
 const LOOKED_AT_MAX: usize = 20 * PAGE;
@@ -130,7 +129,7 @@ pub struct Lines {
     caller: Caller,
     filter: LineFilter,
     after: u64,
-    changed: watch::Receiver<Revision>,
+    changed: argosy_store::Follower,
 }
 
 impl Lines {

@@ -69,11 +69,15 @@ fn f16_every_reason_meets_every_guard() {
         let (frozen, stopped) = ("aws shows 0 of 9", "paused by ada");
         let (doubt, pause) = (Held::Frozen(frozen.to_owned()), Held::Stopped(stopped.to_owned()));
         let theirs = || Err(Held::Stranger(machine.id.clone()));
+        let mut others = machine.clone();
+        others.tags.token = Some(intent(2).token);
+        let anothers = || Err(Held::Anothers(machine.id.clone()));
         let rows = [
             ("nothing speaks against it", guards(), yes()),
             ("it is shown as ours", Guards { shown: Some(&machine), ..guards() }, yes()),
             ("it is shown without a tag", Guards { shown: Some(&bare), ..guards() }, yes()),
             ("it is a stranger's", Guards { shown: Some(&stranger), ..guards() }, theirs()),
+            ("it is another's", Guards { shown: Some(&others), ..guards() }, anothers()),
             (
                 "it was not compared (B2)",
                 Guards { compared: false, ..guards() },

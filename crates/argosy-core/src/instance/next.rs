@@ -1,8 +1,9 @@
 //! What to do about one record now, or when to ask again.
 
-use super::step::{after, asked_to_look, gone_at, is_final, settled_at};
+use super::step::{after, asked_to_look, gone_at, is_final, pace, settled_at};
 use super::{ABSENT_FOR, Instance, Provisioning, State, Terminating};
 use crate::machine::Abilities;
+use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 
 /// How patient we are with machines.
@@ -82,10 +83,14 @@ fn buy(instance: &Instance, buying: &Provisioning, abilities: &Abilities) -> (Ti
     let (at, what) = match (buying.called_at, buying.absent_since) {
         // Nothing was made for certain.
         (None, _) => (Timestamp::MIN, Next::Call),
+        (Some(_), None) if plant::has(Bug::DoublePurchase) => (Timestamp::MIN, Next::Call),
         // An answer was lost: look, never guess (G1, G2).
         (Some(_), None) => (Timestamp::MIN, Next::Look),
-        // It is there, and the provider does not know it yet.
-        (Some(_), Some(absent)) if buying.node.is_some() => (after(absent, ABSENT_FOR), Next::Look),
+        // It is there, for its node came from it, and the provider does not show it yet: that is a matter of
+        // seconds, and nothing has to be proven.
+        (Some(called), Some(absent)) if buying.node.is_some() => {
+            (after(absent, pace(called, absent).min(ABSENT_FOR)), Next::Look)
+        }
         // With the same token the provider makes nothing new, whatever its listings miss.
         (Some(called), Some(_))
             if abilities.tokens && !buying.trouble.as_ref().is_some_and(is_final) =>

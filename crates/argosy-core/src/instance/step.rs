@@ -12,6 +12,7 @@ use crate::gate;
 use crate::id::ResourceId;
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Purchase, Tags, Trouble};
 use crate::node::NodeId;
+use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -112,7 +113,11 @@ impl Instance {
     /// nothing to buy any more.
     pub fn called(&self, now: Timestamp) -> Self {
         let State::Provisioning(buying) = &self.state else { return self.clone() };
-        self.with(State::Provisioning(Provisioning {
+        let mut again = self.clone();
+        if plant::has(Bug::DoublePurchase) && 0 < buying.calls {
+            again.token = Uuid::from_u128(self.token.as_u128().wrapping_add(1));
+        }
+        again.with(State::Provisioning(Provisioning {
             calls: buying.calls.saturating_add(1),
             called_at: Some(now),
             absent_since: None,
@@ -128,9 +133,14 @@ impl Instance {
     /// and out of order.
     pub fn answered(&self, answer: Result<&Machine, &Trouble>, now: Timestamp) -> Self {
         match (&self.state, answer) {
+            (State::Provisioning(buying), Ok(machine)) if self.is_of_another(machine) => {
+                self.refused(buying, &wrong(machine), now)
+            }
             (State::Provisioning(buying), Ok(machine)) => self.found(buying, machine, now),
             (State::Provisioning(buying), Err(trouble)) => self.refused(buying, trouble, now),
-            (State::Terminating(leaving), Ok(machine)) if leaving.machine.is_none() => {
+            (State::Terminating(leaving), Ok(machine))
+                if leaving.machine.is_none() && !self.is_of_another(machine) =>
+            {
                 self.found_leaving(leaving, machine, now)
             }
             (
@@ -142,6 +152,12 @@ impl Instance {
                 _,
             ) => self.clone(),
         }
+    }
+
+    /// Whether a machine carries the token of another purchase. A provider that shows one to whoever asks for
+    /// this one is wrong: two records would have one machine, and the end of one would be the end of both.
+    pub fn is_of_another(&self, machine: &Machine) -> bool {
+        machine.tags.token.is_some_and(|token| token != self.token)
     }
 
     /// What a look for it or a whole listing tells; `None`: nothing new. `shown` is the machine with its
@@ -160,6 +176,9 @@ impl Instance {
             {
                 None
             }
+            (State::Provisioning(_), Some(machine)) if self.is_of_another(machine) => {
+                (!look.whole).then(|| self.unseen(&wrong(machine), now))
+            }
             (State::Provisioning(buying), Some(machine)) => Some(self.found(buying, machine, now)),
             (State::Provisioning(buying), None) => self.unfound(buying, look, abilities, now),
             (State::AwaitingNode { machine, .. } | State::Running { machine, .. }, Some(shown)) => {
@@ -168,12 +187,11 @@ impl Instance {
             (State::AwaitingNode { since, .. } | State::Running { since, .. }, None) => {
                 self.unshown(*since, look, abilities, now)
             }
-            (State::Terminating(leaving), Some(machine)) => {
+            (State::Terminating(leaving), Some(machine)) if !self.is_of_another(machine) => {
                 self.shown_leaving(leaving, machine, look, now)
             }
-            (State::Terminating(leaving), None) => {
-                self.unshown_leaving(leaving, look, abilities, now)
-            }
+            // What carries another's token is not what is to go: a host may serve the next one already.
+            (State::Terminating(leaving), _) => self.unshown_leaving(leaving, look, abilities, now),
             (State::Terminated { .. } | State::Failed { .. }, _) => None,
         }
     }
@@ -396,6 +414,8 @@ impl Instance {
         let next = match buying.absent_since {
             None => Provisioning { absent_since: Some(look.began_at), ..buying.clone() },
             // Its node has registered from it: the provider is wrong, and buying it again would pay twice.
+            // Listings that miss it do not put off the search for it.
+            Some(_) if buying.node.is_some() && look.whole => return None,
             Some(_) if buying.node.is_some() => {
                 Provisioning { absent_since: Some(look.began_at), ..buying.clone() }
             }
@@ -571,6 +591,11 @@ impl Reason {
     }
 }
 
+/// A provider showed the machine of another purchase.
+fn wrong(machine: &Machine) -> Trouble {
+    Trouble::Unsure(format!("{} was shown, which carries another's token", machine.id))
+}
+
 /// A return that begins now.
 fn leave(
     reason: Reason,
@@ -642,6 +667,6 @@ fn patience(trouble: &Trouble, ours: SignedDuration) -> SignedDuration {
 }
 
 /// How long until the next look at something that goes on since then: half of its age.
-fn pace(since: Timestamp, now: Timestamp) -> SignedDuration {
+pub(super) fn pace(since: Timestamp, now: Timestamp) -> SignedDuration {
     (now.duration_since(since) / 2).clamp(LOOK_EVERY.0, LOOK_EVERY.1)
 }

@@ -251,16 +251,44 @@ fn a_node_that_is_faster_than_the_answer_is_not_lost() {
     for running in ways {
         assert_eq!((running.state.as_str(), running.node()), ("Running", Some(&node_id(1))));
     }
-    // It exists, whatever looks say: it is never bought again.
+    // It exists, whatever looks say: it is never bought again, and looked for at once, soon and then less often.
     let mut absent = record.answered(Err(&quota()), at(9));
-    for now in (10..2000).step_by(60) {
+    for (now, wait) in [(10, 5), (16, 8), (24, 12), (36, 18), (54, 27), (200, 60), (2000, 60)] {
         assert_eq!(then(&absent, true, now), "look");
         absent = absent.seen(None, find(now), &abilities, at(now)).unwrap();
-        assert_eq!(then(&absent, true, now), format!("wait until {}", now + 60));
+        assert_eq!(then(&absent, true, now), format!("wait until {}", now + wait));
+        // A listing that does not show it puts nothing off, and one that does ends it.
+        assert_eq!(absent.seen(None, listing(now + 1), &abilities, at(now + 2)), None);
+        let found = absent.seen(Some(&up(&record)), listing(now + 1), &abilities, at(now + 2));
+        assert_eq!(found.unwrap().state.as_str(), "Running");
     }
     // A machine that came and went takes its node along.
     let over = record.seen(Some(&gone(&record)), find(9), &abilities, at(9)).unwrap();
     assert_eq!((over.state.as_str(), over.node()), ("Terminating", Some(&node_id(1))));
+}
+
+#[test]
+fn a_machine_that_carries_the_token_of_another_is_never_taken_for_its_own() {
+    let abilities = abilities(true, 60);
+    let (record, others) = (intent(1), up(&intent(2)));
+    // In the answer to a purchase: whether it was made is not known, and it is looked for.
+    let told = record.answered(Ok(&others), at(5));
+    assert_eq!((told.state.as_str(), then(&told, true, 5).as_str()), ("Provisioning", "look"));
+    assert!(buying(&told).unsure);
+    // By a look: nothing is known, and it is made again. By a listing: nothing is known.
+    let looked = told.seen(Some(&others), find(6), &abilities, at(6)).unwrap();
+    assert_eq!((looked.machine(), then(&looked, true, 6).as_str()), (None, "wait until 9"));
+    assert_eq!(told.seen(Some(&others), listing(6), &abilities, at(6)), None);
+    // When it is to go: that is not the one, whatever id it has, and its own is proven gone as ever.
+    let going = told.leaving(Reason::PoolDeleted, at(10)).unwrap();
+    assert_eq!(going.answered(Ok(&others), at(11)), going);
+    let asked = running().leaving(Reason::ScaleDown, at(100)).unwrap().asked(Ok(()), at(101));
+    for going in [going, asked] {
+        let absent = going.seen(Some(&others), find(110), &abilities, at(111)).unwrap();
+        assert_eq!(leaving(&absent).absent_since, Some(at(110)));
+        let over = absent.seen(Some(&others), find(170), &abilities, at(171)).unwrap();
+        assert_eq!(over.state.as_str(), "Terminated");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::node::settings::{Budget, NodeSettings};
 use crate::node::{Duty, Liveness, Node, NodeId};
 use crate::remedy::{Action, ActionKind, Fleet, Plan, Subject, allowed};
 use jiff::Timestamp;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn broken(
     fleet: &Fleet<'_>,
@@ -110,7 +110,7 @@ fn over_budget(
     settings: &NodeSettings,
     now: Timestamp,
 ) -> Option<String> {
-    let mut counted: HashMap<Area<'_>, (usize, usize)> = HashMap::new();
+    let mut counted: BTreeMap<Area<'_>, (usize, usize)> = BTreeMap::new();
     let cordons = plan.actions.iter().filter(|action| action.kind == ActionKind::Cordon);
     for subject in cordons.filter_map(|action| subjects.get(&action.node)) {
         for area in Area::of(subject.node) {

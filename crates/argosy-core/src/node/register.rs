@@ -11,6 +11,7 @@ use crate::field::{Constraint, FieldError, quotable};
 use crate::health::{Absolution, Health, MESSAGE_LEN_MAX, absolve, cut};
 use crate::label::{Labels, is_value};
 use crate::ledger::{Entry, What};
+use crate::plant::{self, Bug};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,6 +179,9 @@ fn again(
         labels: with_team(labels, registrar.team.or_else(|| known.labels.get("team"))),
         ..known.clone()
     };
+    if plant::has(Bug::RegistrationClearsCordon) {
+        node.duty = Duty::Active;
+    }
     if node == *known {
         return Registered { node, entries: Vec::new(), changed: false };
     }

@@ -1,6 +1,8 @@
 //! Pools as short texts, for the tests of this room: `a:ready b:sick c<b:coming`.
 
-use super::{Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Step, plan};
+use super::{
+    BY, Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Step, plan,
+};
 use crate::fixture::{at, by, cluster, command_id, hold, node};
 use crate::health::{Ends, Finding, HealthState, Severity};
 use crate::instance::{
@@ -277,7 +279,8 @@ pub(super) fn told(plan: &Plan) -> String {
         }
         Step::Cordon { node, .. } => format!("cordon {node}"),
         Step::Drain { node, automatic: true, .. } => format!("drain {node} for its health"),
-        Step::Drain { node, automatic: false, .. } => format!("drain {node}"),
+        Step::Drain { node, automatic: false, by, .. } if by == BY => format!("drain {node}"),
+        Step::Drain { node, automatic: false, by, .. } => format!("drain {node} as {by}"),
         Step::Uncordon { node, .. } => format!("uncordon {node}"),
         Step::Diagnose { node, .. } => format!("diagnose {node}"),
         Step::Reboot { node, .. } => format!("reboot {node}"),
@@ -390,6 +393,7 @@ pub(super) fn set(one: &mut One, state: &str) {
             "ready" | "new" | "suspect" | "warned" | "fresh" => Duty::Active,
             "sick" | "lost" | "recovering" => Duty::Cordoned(hold("argosy", true, -300)),
             "held" => Duty::Cordoned(hold("ada", false, -60)),
+            "held-drained" => draining(hold("argosy for ada", false, -60), true),
             "held-sick" => Duty::Cordoned(hold("ada", false, -60)),
             "parting" => Duty::Cordoned(ours),
             "draining" => draining(ours, false),

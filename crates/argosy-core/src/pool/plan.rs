@@ -139,8 +139,11 @@ pub enum Step {
         /// Why.
         reason: String,
         /// Whether it is for its health: then the hold is automatic, and whoever puts recovered nodes back may
-        /// undo it. Otherwise it is by `BY`, and not automatic.
+        /// undo it. Otherwise it is not automatic.
         automatic: bool,
+        /// Who does it: `BY`; or, where a person has cordoned it, we in their stead: then it stays theirs, and
+        /// nobody puts it back into service for them.
+        by: String,
         /// How long it may take; `None`: as the settings of the pool's nodes say.
         drain_for: Option<SignedDuration>,
     },

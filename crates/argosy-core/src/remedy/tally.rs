@@ -42,7 +42,7 @@ pub fn budgets(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Ve
             scope: tally.area.scope(),
             used: tally.used,
             allowed: tally.allowed(),
-            total: tally.counts.total,
+            total: tally.there,
         })
         .collect();
     all.sort_by(|a, b| a.scope.cmp(&b.scope));
@@ -55,6 +55,9 @@ struct Tally<'a> {
     budget: Budget,
     settings: BreakerSettings,
     counts: Counts,
+    /// How many nodes are there and not warming up: what a budget is a part of. The breaker also counts those
+    /// that were replaced lately.
+    there: usize,
     used: usize,
     /// When a node was last taken out of service by our own doing.
     youngest: Option<Timestamp>,
@@ -72,11 +75,12 @@ impl<'a> Tally<'a> {
             Area::Pool(..) => (pool.budget, pool.breaker),
         };
         let (counts, stored) = (Counts::default(), None);
-        Self { area, budget, settings, counts, used: 0, youngest: None, stored, breaker: None }
+        let (there, used, youngest) = (0, 0, None);
+        Self { area, budget, settings, counts, there, used, youngest, stored, breaker: None }
     }
 
     fn allowed(&self) -> usize {
-        allowed(&self.budget, self.counts.total)
+        allowed(&self.budget, self.there)
     }
 
     fn has_allowance(&self) -> bool {
@@ -147,6 +151,7 @@ impl<'a> Tallies<'a> {
                 let Some(tally) = all.list.get_mut(place) else { continue };
                 tally.counts.nodes += 1;
                 tally.counts.total += usize::from(!warm);
+                tally.there += usize::from(!warm);
                 // One that is warming up is in no percentage, but out of service all the same.
                 tally.used += usize::from(out_since.is_some());
                 tally.youngest = tally.youngest.max(out_since);
@@ -269,7 +274,7 @@ impl<'a> Tallies<'a> {
     /// What a guard says, with the numbers.
     pub(super) fn why(&self, guard: Guard, now: Timestamp) -> String {
         let Some(tally) = self.list.get(guard.place) else { return String::new() };
-        let Tally { area, used, counts, budget, .. } = tally;
+        let Tally { area, used, there, budget, .. } = tally;
         match (guard.word, &tally.breaker) {
             ("breaker", Some(Breaker { half_open: Some(step), .. })) => format!(
                 "{area}: the breaker is half open, and {} of {} actions were taken",
@@ -281,7 +286,7 @@ impl<'a> Tallies<'a> {
                  at least {})",
                 tally.allowed(),
                 budget.percent,
-                counts.total,
+                there,
                 budget.at_least
             ),
             _ => {

@@ -344,6 +344,15 @@ fn no_more_than_the_budget_of_a_pool() {
 }
 
 #[test]
+fn a_node_that_was_replaced_raises_no_budget() {
+    // The breaker counts it for a while; it is there no more, and a budget is a part of who is.
+    let fleet = "a:sick-9,ours-20 b:sick-1 r:sick-60,replaced-30 n*17";
+    let plan = Around::default().check(fleet, "hold b budget");
+    let reason = &plan.holds[0].1.as_ref().unwrap().reason;
+    assert!(reason.ends_with("(10 % of 19, at least 1)"), "{reason}");
+}
+
+#[test]
 fn small_pools_can_be_repaired() {
     let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
     check("a:sick-1", "cordon a");

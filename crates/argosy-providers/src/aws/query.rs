@@ -5,8 +5,9 @@
 
 use super::Settings;
 use super::credential::Keyring;
-use super::pace::{Bucket, WAIT_MAX};
+use super::pace::WAIT_MAX;
 use super::xml;
+use crate::rest::Bucket;
 use argosy_control::clock::Clock;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
@@ -201,10 +202,10 @@ impl Client {
             clock,
             ec2,
             dns,
-            launches: Bucket::new(rates.launches),
-            changes: Bucket::new(rates.changes),
-            reads: Bucket::new(rates.reads),
-            dns_calls: Bucket::new(rates.dns),
+            launches: rates.launches.bucket(),
+            changes: rates.changes.bucket(),
+            reads: rates.reads.bucket(),
+            dns_calls: rates.dns.bucket(),
         })
     }
 
@@ -259,7 +260,7 @@ impl Client {
     async fn call<T: DeserializeOwned>(&self, call: Call<'_>, bucket: &Bucket) -> Result<T, Fault> {
         let (permission, effect) = (call.permission.clone(), call.effect);
         let fault = |kind| Fault { permission: permission.clone(), effect, kind };
-        match bucket.take(self.clock.monotonic()) {
+        match bucket.take(self.clock.monotonic(), WAIT_MAX) {
             Ok(wait) if wait.is_zero() => {}
             Ok(wait) => tokio::time::sleep(wait).await,
             Err(wait) => return Err(fault(FaultKind::TooFast(wait.max(WAIT_MAX)))),
@@ -276,7 +277,7 @@ impl Client {
         let refused = refused(status, &headers, &body);
         if super::trouble::is_throttle(&refused) {
             let retry_after = Duration::from_secs(refused.retry_after_s.unwrap_or(0).into());
-            bucket.slow_down(self.clock.monotonic(), retry_after);
+            bucket.hold(self.clock.monotonic(), retry_after);
         }
         if super::trouble::is_credentials(&refused.code) {
             self.keyring.refused().await;

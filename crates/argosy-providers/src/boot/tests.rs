@@ -75,7 +75,7 @@ fn boot() -> Boot {
             url: "https://get.example/agent?a=1&b=$HOME".to_owned(),
             sha256: Sha256::of(AGENT),
         },
-        token: Some(Credential::new("s3cret").unwrap()),
+        token: Some(AgentToken::new("s3cret").unwrap()),
         ca_pem: Some("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n".to_owned()),
         extra_args: vec!["--label".to_owned(), "100%=$x \"y\"".to_owned()],
         setup_commands: vec!["printf '%s' {{.Pool}} > said-pool".to_owned()],
@@ -206,7 +206,7 @@ fn what_is_wrong_is_said_before_there_is_a_machine() {
     let url = |url: &str| AgentSource::Url { url: url.into(), sha256: Sha256::of(b"") };
     check(&|boot| boot.agent = url("file:///etc/shadow"), "must start with https://");
     assert!(Sha256::parse("abc").is_err());
-    assert!(Credential::new("two words").is_err() && Credential::new(" \n").is_err());
+    assert!(AgentToken::new("two words").is_err() && AgentToken::new(" \n").is_err());
 }
 
 #[test]

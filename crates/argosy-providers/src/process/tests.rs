@@ -1,5 +1,5 @@
 use super::*;
-use crate::boot::Credential;
+use crate::boot::AgentToken;
 use crate::conformance::{Lie, Rig, conforms};
 use argosy_core::gate::{self, Guards};
 use argosy_core::id::ResourceId;
@@ -63,7 +63,7 @@ impl Yard {
             boot: Boot {
                 server: "http://127.0.0.1:9".to_owned(),
                 agent: AgentSource::File(self.0.join("agent")),
-                token: Some(Credential::new("a-token-of-agents").unwrap()),
+                token: Some(AgentToken::new("a-token-of-agents").unwrap()),
                 ca_pem: None,
                 extra_args: Vec::new(),
                 setup_commands: Vec::new(),

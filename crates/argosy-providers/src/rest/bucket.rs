@@ -40,7 +40,7 @@ impl Bucket {
         level.at = level.at.max(now);
         let short = (1.0 - level.turns).max(0.0) / self.per_s;
         let queue = Duration::try_from_secs_f64(short).unwrap_or(Duration::MAX);
-        let wait = queue.max(level.held_until.saturating_sub(now));
+        let wait = queue.saturating_add(level.held_until.saturating_sub(now));
         if wait_max < wait {
             return Err(wait);
         }
@@ -48,10 +48,13 @@ impl Bucket {
         Ok(wait)
     }
 
-    /// Lets nobody go for a while.
+    /// The other side says that it is too fast: nobody goes for a while, and what was saved up is gone.
     pub(crate) fn hold(&self, now: Duration, wait: Duration) {
         let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
-        level.held_until = level.held_until.max(now.saturating_add(wait));
+        let until = now.saturating_add(wait);
+        level.held_until = level.held_until.max(until);
+        level.turns = level.turns.min(0.0);
+        level.at = level.at.max(until);
     }
 }
 

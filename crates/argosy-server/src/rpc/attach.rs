@@ -52,6 +52,18 @@ const BATCH_COMPLAINTS_MAX: usize = 64;
 /// How many commands are remembered as told on a stream: twice as many as may wait.
 const TOLD_MAX: usize = 64;
 
+/// One stream of one node within the process: what a simulation has instead of a connection. What is said is
+/// packed and unpacked as on the wire. An error ends it.
+pub fn attach(
+    server: Arc<Server>,
+    caller: Caller,
+    said: impl Stream<Item = wire::AttachRequest> + Send + 'static,
+) -> impl Stream<Item = Result<wire::AttachResponse, String>> + Send + 'static {
+    let requests = said.map(|said| Ok(StreamMessage::from_message(&said))).boxed();
+    let told = stream(server, caller, HeaderMap::new(), requests);
+    told.map(|told| told.map_err(|error| error.to_string()))
+}
+
 /// What a stream answers to what is said on it.
 pub(super) fn stream(
     server: Arc<Server>,

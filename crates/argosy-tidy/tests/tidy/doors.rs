@@ -22,6 +22,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "argosy-control",
             "argosy-api",
             "argosy-agent",
+            "argosy-server",
         ],
     ),
     (

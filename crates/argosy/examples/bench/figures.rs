@@ -1,6 +1,7 @@
 //! What was measured, and how it is shown.
 
 use crate::work::Sizes;
+use argosy_agent::swarm::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,16 +20,13 @@ impl Figures {
     }
 
     /// The middle, the hundredth-slowest and the slowest, in milliseconds, as `KEY.p50` and so on.
-    pub(crate) fn times(&mut self, key: &str, mut times: Vec<Duration>) {
-        times.sort_unstable();
-        let at = |share: f64| {
-            // Rounded up: the p99 of 100 times is the 99th, not the 100th.
-            let place = (times.len() as f64 * share).ceil() as usize;
-            times.get(place.saturating_sub(1)).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
-        };
-        for (name, share) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
-            self.set(format!("{key}.{name}"), at(share));
+    pub(crate) fn times(&mut self, key: &str, times: Vec<Duration>) {
+        let times: Histogram = times.into_iter().collect();
+        let ms = |time: Option<Duration>| time.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
+        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+            self.set(format!("{key}.{name}"), ms(times.at(share)));
         }
+        self.set(format!("{key}.max"), ms(times.max()));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Config, check, navarch};
 use crate::failure::Failure;
+use argosy_core::merge::merge;
 use argosy_core::nearest::nearest;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -62,6 +63,60 @@ pub(crate) fn load(file: Option<&Path>, overrides: Vec<Override>) -> Result<Effe
         None => failure,
     })?;
     Ok(Effective { config, file, overrides })
+}
+
+/// The configuration of a file with a part of one laid over it: objects merge, `null` makes a default. `name`
+/// is what complaints call that part.
+pub(crate) fn load_under(
+    file: Option<&Path>,
+    patch: &Map<String, Value>,
+    name: &str,
+) -> Result<Config, Failure> {
+    let base = load(file, Vec::new())?.config;
+    if patch.is_empty() {
+        return Ok(base);
+    }
+    let base = match serde_json::to_value(&base) {
+        Ok(Value::Object(base)) => base,
+        Ok(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
+        )
+        | Err(_) => return Err(Failure::failed("the configuration cannot be written down")),
+    };
+    let config = patched(&base, patch).map_err(|error| {
+        let key = wrong_key(&base, &[], patch).unwrap_or_default();
+        Failure::usage(format!("{name}.{}: this cannot be used", crate::output::clean(&key)))
+            .why(crate::output::clean(&error.to_string()))
+            .fix("docs/config.md lists every key with its form")
+    })?;
+    check(&config, None).map_err(|failure| failure.why(format!("in what {name} adds")))?;
+    Ok(config)
+}
+
+fn patched(base: &Map<String, Value>, patch: &Map<String, Value>) -> serde_json::Result<Config> {
+    let mut tree = base.clone();
+    merge(&mut tree, patch);
+    serde_json::from_value(Value::Object(tree))
+}
+
+/// The deepest key that makes the patch wrong by itself.
+fn wrong_key(
+    base: &Map<String, Value>,
+    path: &[&str],
+    patch: &Map<String, Value>,
+) -> Option<String> {
+    patch.iter().find_map(|(key, value)| {
+        let deeper: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+        let alone = deeper.iter().rev().fold(value.clone(), |inner, key| {
+            Value::Object(Map::from_iter([((*key).to_owned(), inner)]))
+        });
+        let alone = alone.as_object()?;
+        if patched(base, alone).is_ok() {
+            return None;
+        }
+        let inside = value.as_object().and_then(|inside| wrong_key(base, &deeper, inside));
+        inside.or_else(|| Some(deeper.join(".")))
+    })
 }
 
 /// A file of Navarch's, read as ours; `None` if it is none.

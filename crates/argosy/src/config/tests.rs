@@ -131,3 +131,32 @@ fn a_password_is_never_shown() {
         assert_eq!(without_password(url), shown);
     }
 }
+
+#[test]
+fn a_part_laid_over_a_file_wins_and_is_named_when_it_is_wrong() {
+    let under = |patch: serde_json::Value| {
+        load_under(None, patch.as_object().unwrap(), "x.yaml: config").map_err(|f| f.to_string())
+    };
+    assert_eq!(under(json!({})).unwrap(), Config::default());
+    let changed = under(json!({ "sentinel": { "resync_ready": "7m" }, "listen": null })).unwrap();
+    assert_eq!(changed.sentinel.resync_ready, Duration::from_secs(420));
+    assert_eq!(changed.sentinel.backoff_max, Config::default().sentinel.backoff_max);
+    assert_eq!(changed.listen, Config::default().listen);
+    let rows = [
+        (json!({ "lisen": "x" }), "x.yaml: config.lisen: "),
+        (
+            json!({ "log": {}, "sentinel": { "resync_redy": "7m" } }),
+            "x.yaml: config.sentinel.resync_redy: ",
+        ),
+        (
+            json!({ "sentinel": { "resync_ready": "soon" } }),
+            "x.yaml: config.sentinel.resync_ready: ",
+        ),
+        (json!({ "sentinel": 7 }), "x.yaml: config.sentinel: "),
+        (json!({ "limits": { "connections": 0 } }), "limits.connections: it must be at least 1"),
+    ];
+    for (patch, part) in rows {
+        let complaint = under(patch).unwrap_err();
+        assert!(complaint.contains(part), "{complaint}\nlacks {part}");
+    }
+}

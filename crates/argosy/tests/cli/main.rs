@@ -323,3 +323,50 @@ fn piped_output_has_no_colour() {
     let outcome = argosy(&home.0, "config print --color always");
     assert!(outcome.out.contains('\u{1b}'), "{}", outcome.out);
 }
+
+#[test]
+fn simulations_say_what_is_wrong_before_anything_is_played() {
+    let home = Home::new("sim");
+    home.write("typo.yaml", "name: mine\nduraton: 1h\n");
+    home.write("binary.yaml", "name: \u{0}\n");
+    home.write("server.yaml", "sentinel:\n  resync_redy: 5m\n");
+    home.write("policy.yaml", "rules: 7\n");
+    check(
+        &home,
+        &[
+            ("sim", 64, "Usage: argosy sim"),
+            ("sim run", 64, "<NAME|FILE>"),
+            ("sim runn x", 64, "similar subcommand"),
+            ("sim run no-such-scenario", 3, "there is no scenario `no-such-scenario`"),
+            ("sim run basic-flet", 3, "did you mean `basic-fleet`?"),
+            ("sim run nothing.yaml", 64, "cannot read nothing.yaml"),
+            ("sim run ./nothing", 64, "cannot read ./nothing"),
+            ("sim run x --seed -1", 64, "--seed"),
+            ("sim run x --seeds 5..1", 64, "the first comes after the last; write 1..5"),
+            ("sim run x --seeds 1..99999999999", 64, "more than 100000"),
+            ("sim run x --seeds some", 64, "like 1..1000"),
+            ("sim run x --seed 1 --seeds 1..2", 64, "cannot be used with"),
+            ("sim run x --jobs 0", 64, "0 is not in 1..=1024"),
+            ("sim run x --jobs 1025", 64, "1025 is not in 1..=1024"),
+            ("sim run x --time-limit 5", 64, "like 500ms, 10s or 30m"),
+            ("sim run x -o xml", 64, "possible values: table, wide, json"),
+            ("sim run typo.yaml", 64, "typo.yaml:2:1"),
+            ("sim run typo.yaml", 64, "did you mean `duration`?"),
+            ("sim compare x", 64, "there is nothing to compare with"),
+            ("sim compare x y z", 64, "unexpected argument"),
+            ("sim compare x --policy a --policy b --policy c", 64, "--policy is given 3 times"),
+            ("sim explain no-such-scenario --seed 1", 3, "there is no scenario"),
+            ("sim validate", 64, "<FILE>"),
+            ("sim validate nothing.yaml", 1, "cannot read nothing.yaml"),
+            ("sim validate typo.yaml", 1, "typo.yaml:2:1"),
+            ("sim validate typo.yaml nothing.yaml", 1, "2 of 2 files are not scenarios"),
+            ("sim run basic-fleet --config server.yaml", 64, "did you mean `resync_ready`?"),
+            ("sim run basic-fleet --policy policy.yaml", 64, "policy.yaml is not a policy"),
+            ("sim run basic-fleet --policy nothing.yaml", 64, "cannot read nothing.yaml"),
+            ("sim list", 0, "basic-fleet"),
+            ("sim list -o json", 0, "\"name\": \"basic-fleet\""),
+            ("sim list -o json", 0, "\"summary\": \""),
+            ("sim run --help", 0, "Examples:"),
+        ],
+    );
+}

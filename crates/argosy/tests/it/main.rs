@@ -34,6 +34,7 @@ mod crash;
 mod machines;
 
 #[cfg(test)]
+mod sim;
 mod dashboard;
 
 #[cfg(test)]

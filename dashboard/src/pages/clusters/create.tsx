@@ -129,6 +129,6 @@ export function MoreField({ value, problem, onInput, placeholder }: { value: str
   );
 }
 
-export function NotYours() {
-  return <Empty title="Your role may look, and not change">Ask somebody with the role Operator, or sign in with another token.</Empty>;
+export function NotYours({ role = 'Operator' }: { role?: string }) {
+  return <Empty title="Your role may look at this, and not change it">Ask somebody with the role {role}, or sign in with another token.</Empty>;
 }

@@ -46,6 +46,7 @@ it.each<[string, Partial<Node>, string, string]>([
   ['sick and cordoned', { ...sick, duty: { state: 'Cordoned', automatic: true } }, 'GPU 3 of n1 is unhealthy; the node is cordoned', 'Its pool buys a replacement first, then it is drained and returned'],
   ['held', { ...sick, held: { action: 'cordon', guard: 'budget', reason: '1 of 1', since: AT } }, 'GPU 3 of n1 is unhealthy; the node is in service', 'To cordon it is due, and held by the budget: 1 of 1'],
   ['silent', { liveness: 'Unreachable' }, 'n1 is unreachable', 'It is cordoned after five minutes of silence'],
+  ['silent and cordoned', { liveness: 'Unreachable', duty: { state: 'Cordoned', automatic: true } }, 'n1 is unreachable', 'Its pool buys a replacement first, then it is drained and returned'],
   ['by hand', { duty: { state: 'Cordoned', by: 'ann', automatic: false } }, 'n1 is cordoned by ann', 'Nothing: what a person did, a person undoes'],
   ['well again', { duty: { state: 'Cordoned', automatic: true } }, 'n1 is cordoned', 'It returns to service when it is well'],
   ['draining', { duty: { state: 'Draining', automatic: true, deadline: '2026-01-01T00:30:00Z' } }, 'n1 is draining', 'Its work may end until its deadline in 20m; then its machine is returned'],

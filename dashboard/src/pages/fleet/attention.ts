@@ -151,7 +151,7 @@ function nextOf(node: Node, world: World): string {
   if (other && other.state !== 'Running') return `${other.id} is being made to replace it: ${other.status_message}`;
   if (other) return `${other.id} took its place; this one is drained and returned`;
   if (node.liveness === 'Unreachable' && duty.state === 'Active') return 'It is cordoned after five minutes of silence';
-  if (health.status === 'UNHEALTHY')
+  if (health.status === 'UNHEALTHY' || node.liveness === 'Unreachable')
     return duty.state === 'Active' ? 'It is cordoned, inside the budget' : 'Its pool buys a replacement first, then it is drained and returned';
   if (duty.state === 'Cordoned') {
     const until = time(node.flaps?.hold_until);

@@ -10,8 +10,8 @@ import { Live, Polled } from '../../lib/live';
 import { href, query, setQuery, segment } from '../../lib/router';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
 import { NODE_FIELDS, providers, safety } from '../../lib/stores';
-import { shortUuids } from '../../lib/text';
-import type { InstanceList, Node, ResourceList } from '../../lib/types';
+import { plain, shortUuids } from '../../lib/text';
+import type { Instance, InstanceList, Node, ResourceList } from '../../lib/types';
 import { Age, Badge, Copy, Empty, ErrorBox, Section, Spinner, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
 import { Glyph } from '../../ui/glyph';
@@ -32,7 +32,7 @@ const notReady = ['clusters', 'nodepools'].map(
 );
 
 /** More than this is a page of its own. */
-const ATTENTION_MAX = 8;
+const ATTENTION_MAX = 5;
 
 const items = computed(() => {
   void troubled.version.value;
@@ -73,8 +73,10 @@ export default function Fleet() {
     <>
       <h1 class="visually-hidden">Fleet</h1>
       <Numbers />
-      <AttentionList />
-      <Lately />
+      <div class="fleet-top">
+        <AttentionList />
+        <Lately />
+      </div>
       <Section
         title="Every GPU"
         aside={
@@ -221,7 +223,7 @@ function AttentionList() {
 
 /** Replacements of the last half hour: what Argosy did while nobody looked. */
 const LATELY_MS = 30 * 60_000;
-const LATELY_MAX = 4;
+const LATELY_MAX = 5;
 
 function Lately() {
   const list = (replacements.data.value?.items ?? [])
@@ -229,31 +231,40 @@ function Lately() {
     .sort((a, b) => b.since.localeCompare(a.since));
   if (list.length === 0) return null;
   return (
-    <Section title="Lately, by itself" aside={list.length > LATELY_MAX && <span class="muted">{plural(list.length, 'replacement')} in half an hour</span>}>
+    <Section title="Lately, by itself" aside={list.length > LATELY_MAX && <span class="muted">{count(list.length)} in half an hour</span>}>
       <ul class="lately panel">
         {list.slice(0, LATELY_MAX).map((one) => (
           <li key={one.id} class="tone-ok">
             <Glyph name="check" />
-            <span>
-              <a href={href(`/nodes/${segment(one.replaces ?? '')}`, { tab: 'why' })}>
-                <Text value={one.replaces} mono max={60} brief />
-              </a>{' '}
-              was replaced by{' '}
-              <a href={href(`/nodes/${segment(one.node_id ?? one.id)}`)}>
-                <Text value={one.node_id ?? one.id} mono max={60} brief />
-              </a>
-            </span>
-            <span class="muted lately-why">
-              <Text value={shortUuids(one.why.replace(`${one.replaces} is to be replaced: `, ''))} max={160} brief />
-            </span>
+            <div>
+              <p class="lately-what">
+                <a href={href(`/nodes/${segment(one.replaces ?? '')}`, { tab: 'why' })}>
+                  <Text value={one.replaces} mono max={60} brief />
+                </a>
+                <span aria-hidden="true"> → </span>
+                <span class="visually-hidden"> was replaced by </span>
+                <a href={href(`/nodes/${segment(one.node_id ?? one.id)}`)}>
+                  <Text value={one.node_id ?? one.id} mono max={60} brief />
+                </a>
+              </p>
+              <p class="lately-why muted" title={plain(one.why, 500)}>
+                <Text value={causeOf(one)} max={160} brief />
+              </p>
+            </div>
             <span class="muted">
-              <Age at={one.since} />
+              <Age at={one.since} word={false} />
             </span>
           </li>
         ))}
       </ul>
     </Section>
   );
+}
+
+/** What is said of the old node, without the words that are the same for all. */
+function causeOf(one: Instance): string {
+  const why = one.why.replace(`${one.replaces ?? ''} is to be replaced: `, '');
+  return shortUuids(/found: (.*)$/.exec(why)?.[1] ?? why);
 }
 
 const GLYPHS = { bad: 'cross', warn: 'triangle', held: 'bar', move: 'half', gone: 'dash', ok: 'check', idle: 'ring', unknown: 'query' } as const;
@@ -265,7 +276,7 @@ function AttentionItem({ item }: { item: Attention }) {
         <Glyph name={GLYPHS[item.tone]} />
       </span>
       <div class="attention-what">
-        <p>
+        <p class="attention-head">
           <a href={item.link}>
             <Text value={item.what} max={140} brief />
           </a>
@@ -275,26 +286,20 @@ function AttentionItem({ item }: { item: Attention }) {
             </span>
           )}
         </p>
-        <p class="attention-why">
+        <p class="attention-why" title={plain(item.why, 500)}>
           <Text value={shortUuids(item.why)} max={220} brief />
         </p>
       </div>
-      <p class="attention-next">
-        {item.next ? (
-          <>
-            <span class="attention-label">Next by itself</span>
-            <Text value={item.next} max={220} brief />
-          </>
-        ) : (
-          <>
-            <span class="attention-label">Next</span>Somebody has to decide
-          </>
-        )}
-      </p>
-      <span class="attention-command">
-        <code>{item.command}</code>
-        <Copy text={item.command} label={`Copy: ${item.command}`} />
-      </span>
+      <div class="attention-then">
+        <p class="attention-next" title={plain(item.next, 500)}>
+          <span class="muted">{item.next ? 'Next by itself: ' : 'Next: '}</span>
+          <Text value={item.next || 'somebody has to decide'} max={220} brief />
+        </p>
+        <p class="attention-command">
+          <code>{item.command}</code>
+          <Copy text={item.command} label={`Copy: ${item.command}`} />
+        </p>
+      </div>
     </li>
   );
 }

@@ -47,8 +47,8 @@ export const NODE_COLUMNS = 4;
 /** A title must be readable even above a single node. */
 const BLOCK_WIDTH_MIN = 112;
 
-/** From large to small; the first that fits is taken. */
-export const PITCHES = [22, 18, 16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2] as const;
+/** From large to small; the first that fits is taken. In less than three pixels one sick GPU is not seen. */
+export const PITCHES = [22, 18, 16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3] as const;
 
 /** The largest cells with which everything fits into the box; the smallest if nothing does. */
 export function fit(groups: readonly LayoutGroup[], slots: number, width: number, height: number): Layout {
@@ -56,11 +56,11 @@ export function fit(groups: readonly LayoutGroup[], slots: number, width: number
   let high = PITCHES.length - 1;
   while (low < high) {
     const middle = (low + high) >> 1;
-    const { height: wanted } = blocksOf(groups, width, PITCHES[middle] ?? 2);
+    const { height: wanted } = blocksOf(groups, width, PITCHES[middle] ?? 3);
     if (wanted <= height) high = middle;
     else low = middle + 1;
   }
-  return layout(groups, slots, width, PITCHES[low] ?? 2);
+  return layout(groups, slots, width, PITCHES[low] ?? 3);
 }
 
 export function layout(groups: readonly LayoutGroup[], slots: number, width: number, pitch: number): Layout {
@@ -81,8 +81,7 @@ export function layout(groups: readonly LayoutGroup[], slots: number, width: num
 }
 
 function cellOf(pitch: number): number {
-  // At two pixels a gap would be half of everything: the nodes' gaps must do.
-  return pitch >= 12 ? pitch - 2 : pitch > 2 ? pitch - 1 : pitch;
+  return pitch >= 12 ? pitch - 2 : pitch - 1;
 }
 
 /** The gap between nodes: seen, but never wider than half a cell. */

@@ -9,7 +9,7 @@ import { shownTheme } from '../../lib/theme';
 import { Badge, Text } from '../../ui/basics';
 import { Glyph } from '../../ui/glyph';
 import type { Colour } from './colours';
-import { grouped, searchOf, type Grouping } from './groups';
+import { grouped, groupOf, searchOf, type Grouping } from './groups';
 import { fit, HEAD_PX, hit, layout as layoutWith, NODE_COLUMNS, PITCHES, type Hit, type Layout } from './layout';
 import { Painter } from './painter';
 
@@ -267,7 +267,7 @@ function Card({ model, layout, at, scrolled }: { model: FleetModel; layout: Layo
       <dl>
         <Row name="Model" value={node.model} />
         <Row name="Pool" value={node.pool} />
-        <Row name="Place" value={[node.zone, node.rack].filter(Boolean).join(' / ')} />
+        <Row name="Place" value={groupOf(node, node.rack ? 'rack' : 'zone')} />
         <Row name="Temperature" value={measured(model.temperature[gpu], NONE, ' °C')} />
         <Row name="Power" value={measured(watts, NONE_W, ' W')} />
         <Row name="Utilization" value={measured(model.utilization[gpu], NONE, ' %')} />

@@ -8,7 +8,7 @@ import { Live, Polled, useLive } from '../../lib/live';
 import { shares, total, wasteOf, type Cut, type Share } from '../../lib/money';
 import { href, query, segment, setQuery } from '../../lib/router';
 import { text, toSearch } from '../../lib/search';
-import { mayAct } from '../../lib/session';
+import { mayAdminister } from '../../lib/session';
 import { INSTANCE, lookOf } from '../../lib/states';
 import { nodes, providers } from '../../lib/stores';
 import type { Instance, Node, Orphan, OrphanList } from '../../lib/types';
@@ -78,7 +78,7 @@ export default function Instances() {
               <input type="checkbox" checked={past} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : null })} /> Also those that are returned or failed
             </label>
           </p>
-          {problem && problem.status !== 400 && problem.status !== 0 ? (
+          {problem?.status === 400 ? null : problem && problem.status !== 0 ? (
             <ErrorBox problem={problem} />
           ) : !store.ready.value && !problem ? (
             <Spinner what="Reading instances" />
@@ -202,7 +202,7 @@ function shareColumns(cut: Cut, all: number, most: number): Column<Share>[] {
     { key: 'cost', head: '$/h', end: true, width: '12ch', cell: (one) => money(one.cost), value: (one) => one.cost },
     { key: 'part', head: 'Of all', end: true, hide: 'phone', width: '10ch', cell: (one) => percent(one.cost, all), value: (one) => one.cost },
     { key: 'wasted', head: 'No work $/h', end: true, width: '13ch', cell: (one) => (one.wasted > 0 ? <span class="tone-warn toned">{money(one.wasted)}</span> : '–'), value: (one) => one.wasted },
-    { key: 'bar', head: '', hide: 'phone', cell: (one) => <Meter part={one.cost} whole={most} tone={one.wasted > one.cost / 2 ? 'warn' : 'ok'} label={`${money(one.cost)} an hour`} /> },
+    { key: 'bar', head: 'Beside the dearest', hide: 'phone', cell: (one) => <Meter part={one.cost} whole={most} tone={one.wasted > one.cost / 2 ? 'warn' : 'ok'} label={`${money(one.cost)} an hour`} /> },
   ];
 }
 
@@ -229,13 +229,13 @@ function Orphans({ list }: { list: readonly Orphan[] }) {
     { key: 'seen', head: 'Seen for', end: true, width: '11ch', cell: (one) => <Age at={one.first_seen} word={false} />, value: (one) => -Date.parse(one.first_seen) },
     {
       key: 'do',
-      head: '',
+      head: 'Action',
       end: true,
       width: '120px',
       cell: (one) =>
         one.reap ? (
           <span class="muted">being returned</span>
-        ) : mayAct.value ? (
+        ) : mayAdminister.value ? (
           <button type="button" class="button button-small button-danger" onClick={() => (reaping.value = one)}>
             Return…
           </button>

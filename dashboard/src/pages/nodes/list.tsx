@@ -1,5 +1,5 @@
 /** All nodes, searched and sorted. */
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { FLEET } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { fleet } from '../../lib/fleet';
@@ -51,6 +51,10 @@ export default function Nodes() {
   const withGone = search !== '' || query.value.get('gone') === 'shown';
   const list = useMemo(() => (withGone ? everything : everything.filter((node) => node.status !== 'TERMINATED')), [everything, withGone]);
   const gone = everything.length - list.length;
+  // While a new search is under way the old answer stays, so that the page does not blink with every key.
+  const before = useRef<readonly Node[]>([]);
+  if (store.ready.value) before.current = list;
+  const shown = store.ready.value ? list : before.current;
   const problem = store.error.value;
 
   return (
@@ -79,13 +83,13 @@ export default function Nodes() {
       <SearchBox label="Search nodes" fields={WORDS} known={NODE_SEARCH_FIELDS} examples={EXAMPLES} problem={problem} />
       {problem && problem.status !== 400 && problem.status !== 0 && !store.ready.value ? (
         <ErrorBox problem={problem} />
-      ) : !store.ready.value && !problem ? (
+      ) : !store.ready.value && shown.length === 0 && !problem ? (
         <Spinner what="Reading the fleet" />
       ) : (
         <Table
           label="Nodes"
           columns={COLUMNS}
-          rows={list}
+          rows={shown}
           rowKey={(node) => node.id}
           link={(node) => href(`/nodes/${segment(node.id)}`)}
           order="id"

@@ -107,10 +107,10 @@ export function Backtest({ policy }: { policy: PolicyPut | null }) {
 }
 
 const COLUMNS: Column<NodeChange>[] = [
-  { key: 'kind', head: '', width: '14ch', cell: (one) => <Badge look={{ ...KIND[one.kind], means: '' }} quiet />, value: (one) => one.kind },
+  { key: 'kind', head: 'Change', width: '110px', cell: (one) => <Badge look={{ ...KIND[one.kind], means: '' }} quiet />, value: (one) => one.kind },
   { key: 'node', head: 'Node', cell: (one) => <a href={href(`/nodes/${segment(one.node)}`)}><Text value={one.node} max={80} mono /></a>, value: (one) => one.node },
-  { key: 'worst', head: 'As', width: '12ch', cell: (one) => <Badge look={lookOf(SEVERITY, one.worst)} quiet />, value: (one) => one.worst },
+  { key: 'worst', head: 'As', width: '122px', cell: (one) => <Badge look={lookOf(SEVERITY, one.worst)} quiet />, value: (one) => one.worst },
   { key: 'rules', head: 'Rules', hide: 'phone', cell: (one) => <><Text value={one.now.join(', ') || 'none'} max={120} /> → <Text value={one.then.join(', ') || 'none'} max={120} /></> },
-  { key: 'events', head: 'Events', end: true, width: '9ch', cell: (one) => count(one.events), value: (one) => one.events },
-  { key: 'last', head: 'Last', end: true, width: '11ch', hide: 'phone', cell: (one) => <Age at={one.last} word={false} />, value: (one) => one.last },
+  { key: 'events', head: 'Events', end: true, width: '78px', cell: (one) => count(one.events), value: (one) => one.events },
+  { key: 'last', head: 'Last', end: true, width: '88px', hide: 'phone', cell: (one) => <Age at={one.last} word={false} />, value: (one) => one.last },
 ];

@@ -4,8 +4,8 @@ import { ApiError, FLEET, get, put } from '../../lib/api';
 import { nameProblem, NAME_MAX } from '../../lib/resource';
 import { policyPut, shapePolicy } from '../../lib/policy';
 import { go, href, segment } from '../../lib/router';
-import { mayAct } from '../../lib/session';
-import type { Policy, PolicyPut } from '../../lib/types';
+import { mayAdminister } from '../../lib/session';
+import type { Policy, PolicyList, PolicyPut } from '../../lib/types';
 import { PageHead } from '../../ui/basics';
 import { Editor } from '../../ui/editor';
 import { Field } from '../../ui/field';
@@ -29,7 +29,7 @@ const START: PolicyPut = {
 export default function CreatePolicy() {
   const name = useSignal('');
   const wrong = nameProblem(name.value);
-  if (!mayAct.value) return <NotYours />;
+  if (!mayAdminister.value) return <NotYours role="Admin" />;
   const path = `${FLEET}/policies/${segment(name.value || 'NAME')}`;
   return (
     <>
@@ -40,15 +40,18 @@ export default function CreatePolicy() {
         </Field>
       </div>
       <Editor<PolicyPut>
-        key={name.value}
+        isNew
+        depends={name.value}
         label="YAML of the new policy"
         start={{ document: START, revision: null }}
         shape={shapePolicy}
         check={async (_, to) => {
           if (name.value === '' || wrong) throw new ApiError({ title: 'It needs a name', status: 400, detail: wrong ?? 'Give it a name above.' });
+          await unknown(name.value);
           return policyPut(await put<Policy>(path, to, { query: { dry_run: true } }));
         }}
         apply={async (_, to) => {
+          await unknown(name.value);
           await put<Policy>(path, to);
           toast('It is in force for the next event.');
           go(href(`/policies/${segment(name.value)}`));
@@ -61,8 +64,19 @@ export default function CreatePolicy() {
         beside={(value, changed) => changed && <Backtest policy={value} />}
         onCancel={() => go(href('/policies'))}
         applyWord="Put in force"
-        note={<p class="muted">`pools` are written as nodes carry them: cluster.pool. A pool has one policy.</p>}
+        note={
+          <p class="muted">
+            <code>pools</code> are written as nodes carry them: cluster.pool. A pool has one policy.
+          </p>
+        }
       />
     </>
   );
+}
+
+/** Putting would replace a policy of this name without a word. */
+async function unknown(name: string): Promise<void> {
+  const { items } = await get<PolicyList>(`${FLEET}/policies`);
+  if (items.some((one) => one.name === name))
+    throw new ApiError({ title: 'There is a policy of this name', status: 400, detail: `${name} is in force already.`, hint: 'Choose another name, or edit that one.' });
 }

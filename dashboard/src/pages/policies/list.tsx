@@ -5,7 +5,7 @@ import { count, plural } from '../../lib/format';
 import { Polled, useLive } from '../../lib/live';
 import { hitsOf } from '../../lib/policy';
 import { go, href, segment } from '../../lib/router';
-import { mayAct } from '../../lib/session';
+import { mayAdminister } from '../../lib/session';
 import type { FindingList, Policy, PolicyList } from '../../lib/types';
 import { Age, Empty, ErrorBox, PageHead, Spinner, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
@@ -36,14 +36,14 @@ export default function Policies() {
       { key: 'what', head: 'What for', hide: 'tablet', cell: (one) => <span class="muted"><Text value={one.description} max={200} brief /></span> },
     ];
   }, [found]);
-  usePaletteActions([{ kind: 'Action', name: 'Write a policy…', icon: 'plus', act: () => go(href('/create/policy')), changes: true }], []);
+  usePaletteActions(mayAdminister.value ? [{ kind: 'Action', name: 'Write a policy…', icon: 'plus', act: () => go(href('/create/policy')), changes: true }] : [], [mayAdminister.value]);
   return (
     <>
       <PageHead
         title="Policies"
         kicker={list ? `${plural(list.length, 'policy', 'policies')} in force: which events make a node sick` : 'Which events make a node sick'}
         actions={
-          mayAct.value && (
+          mayAdminister.value && (
             <a class="button button-primary" href={href('/create/policy')}>
               <Icon name="plus" /> Write a policy
             </a>

@@ -8,7 +8,7 @@ import { Polled, useLive } from '../../lib/live';
 import { askedOrder, hitsOf, policyPut, shapePolicy } from '../../lib/policy';
 import { go, href, segment } from '../../lib/router';
 import { text } from '../../lib/search';
-import { mayAct } from '../../lib/session';
+import { mayAdminister } from '../../lib/session';
 import { lookOf, SEVERITY } from '../../lib/states';
 import type { Explanation, Policy, PolicyPut, Rule } from '../../lib/types';
 import type { PageProps } from '../../routes';
@@ -42,9 +42,9 @@ export default function PolicyPage({ params }: PageProps) {
   const policy = store.data.value;
   const hits = useMemo(() => hitsOf(findings.data.value?.items ?? [], name), [findings.data.value, name]);
   const columns = useMemo(() => columnsOf(hits), [hits]);
-  usePaletteActions([{ kind: 'Action', name: `Edit the policy ${name}…`, icon: 'policy', act: () => go(href(`/policies/${segment(name)}`, { tab: 'edit' })), changes: true }], [name]);
+  usePaletteActions(mayAdminister.value ? [{ kind: 'Action', name: `Edit the policy ${name}…`, icon: 'policy', act: () => go(href(`/policies/${segment(name)}`, { tab: 'edit' })), changes: true }] : [], [name, mayAdminister.value]);
   if (!policy) return store.error.value ? <Missing name={name} what="policy" problem={store.error.value} /> : <Spinner what="Reading the policy" />;
-  const tabs = mayAct.value ? TABS : VIEW_TABS;
+  const tabs = mayAdminister.value ? TABS : VIEW_TABS;
   const tab = tabOf(tabs);
   const builtIn = policy.version === 0;
   const rules = askedOrder(policy.rules);
@@ -60,7 +60,7 @@ export default function PolicyPage({ params }: PageProps) {
         title={<Text value={policy.name} max={63} />}
         state={<span class="chip">{builtIn ? 'built-in' : `version ${policy.version}`}</span>}
         actions={
-          mayAct.value &&
+          mayAdminister.value &&
           !builtIn && (
             <button type="button" class="button button-danger" onClick={() => (removing.value = true)}>
               {name === 'default' ? 'Back to the built-in one…' : 'Delete…'}
@@ -88,8 +88,8 @@ export default function PolicyPage({ params }: PageProps) {
         </Section>
       )}
       {tab === 'try' && <Try name={name} policy={null} />}
-      {tab === 'edit' && !mayAct.value && <Yaml value={policyPut(policy)} label={`Policy ${name}`} />}
-      {tab === 'edit' && mayAct.value && (
+      {tab === 'edit' && !mayAdminister.value && <Yaml value={policyPut(policy)} label={`Policy ${name}`} />}
+      {tab === 'edit' && mayAdminister.value && (
         <Editor<PolicyPut>
           key={policy.revision}
           label={`YAML of the policy ${name}`}

@@ -77,7 +77,7 @@ export default function Pools() {
         }
       />
       <SearchBox label="Search node pools" fields={WORDS} known={RESOURCE_SEARCH_FIELDS} examples={EXAMPLES} problem={problem} />
-      {problem && problem.status !== 400 && problem.status !== 0 ? (
+      {problem?.status === 400 ? null : problem && problem.status !== 0 ? (
         <ErrorBox problem={problem} />
       ) : !store.ready.value && !problem ? (
         <Spinner what="Reading node pools" />

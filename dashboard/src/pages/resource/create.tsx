@@ -127,5 +127,6 @@ export function CreateForm({ path, draft, complete, wrong, cli, word, onProblem,
 
 /** What the server says about one field. */
 export function fieldProblem(problem: Problem | null, ...fields: string[]): string | null {
+  if (problem?.code === 'HYPERFLEET-CNF-001' && fields.includes('name')) return problem.detail;
   return problem?.errors?.find((one) => fields.some((field) => one.field === field || one.field.startsWith(`${field}.`) || one.field.startsWith(`${field}[`)))?.message ?? null;
 }

@@ -110,27 +110,33 @@ const ROWS_MAX = 24;
 export function Rows({ rows, title, none }: { rows: readonly { name: string; value: ComponentChildren }[]; title?: string; none?: string }) {
   if (rows.length === 0) return none ? <p class="panel-none">{none}</p> : null;
   return (
-    <dl class="rows">
-      {title && <div class="rows-title"><Text value={title} max={60} /></div>}
-      {rows.slice(0, ROWS_MAX).map((row) => (
-        <div key={row.name}>
-          <dt>
-            {row.name.split('.').map((part, i) => (
-              <Fragment key={i}>
-                {i > 0 && (
-                  <>
-                    .<wbr />
-                  </>
-                )}
-                <Text value={part} max={80} brief />
-              </Fragment>
-            ))}
-          </dt>
-          <dd>{typeof row.value === 'string' ? <Text value={row.value} max={160} /> : row.value}</dd>
-        </div>
-      ))}
-      {rows.length > ROWS_MAX && <div class="rows-title">and {rows.length - ROWS_MAX} more, in the YAML</div>}
-    </dl>
+    <div class="rows">
+      {title && (
+        <p class="rows-title">
+          <Text value={title} max={60} />
+        </p>
+      )}
+      <dl>
+        {rows.slice(0, ROWS_MAX).map((row) => (
+          <div key={row.name}>
+            <dt>
+              {row.name.split('.').map((part, i) => (
+                <Fragment key={i}>
+                  {i > 0 && (
+                    <>
+                      .<wbr />
+                    </>
+                  )}
+                  <Text value={part} max={80} brief />
+                </Fragment>
+              ))}
+            </dt>
+            <dd>{typeof row.value === 'string' ? <Text value={row.value} max={160} /> : row.value}</dd>
+          </div>
+        ))}
+      </dl>
+      {rows.length > ROWS_MAX && <p class="rows-title">and {rows.length - ROWS_MAX} more, in the YAML</p>}
+    </div>
   );
 }
 

@@ -71,7 +71,7 @@ export function OneRun({ run }: { run: Run }) {
           <div class="plots">
             <Plot title="GPUs" at={at} lines={plots.capacity} format={(value) => count(Math.round(value))} place={span} from={lowest} sync={SYNC} />
             <Plot title="Goodput" at={at} lines={plots.goodput} format={(value) => `${Math.round(value * 100)} %`} place={span} to={1} sync={SYNC} />
-            <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => money(value)} place={span} sync={SYNC} />
+            <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => `$${count(Math.round(value))}`} place={span} sync={SYNC} />
             <Plot title="Nodes out of service by Argosy, against the budget" at={at} lines={plots.budget} format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
           </div>
         )}
@@ -154,7 +154,7 @@ function Lost({ work }: { work: NonNullable<Run['work']> }) {
         { key: 'name', head: 'GPU time', cell: (one) => one.name, value: (one) => one.name },
         { key: 'hours', head: 'GPU hours', end: true, width: '14ch', cell: (one) => count(Math.round(one.seconds / 3600)), value: (one) => one.seconds },
         { key: 'part', head: 'Of all', end: true, width: '9ch', cell: (one) => percent(one.seconds, work.possible), value: (one) => one.seconds },
-        { key: 'bar', head: '', hide: 'tablet', width: '20%', cell: (one) => <Meter part={one.seconds} whole={work.possible} tone={one.tone} label={percent(one.seconds, work.possible)} /> },
+        { key: 'bar', head: 'Share', hide: 'tablet', width: '20%', cell: (one) => <Meter part={one.seconds} whole={work.possible} tone={one.tone} label={percent(one.seconds, work.possible)} /> },
       ]}
       rows={parts}
       rowKey={(one) => one.name}
@@ -164,7 +164,7 @@ function Lost({ work }: { work: NonNullable<Run['work']> }) {
 }
 
 const ASSERTIONS: Column<Checked>[] = [
-  { key: 'holds', head: '', width: '110px', cell: (one) => <Badge look={one.holds ? { word: 'Holds', tone: 'ok', glyph: 'check', means: '' } : { word: 'Does not', tone: 'bad', glyph: 'cross', means: '' }} />, value: (one) => String(one.holds) },
+  { key: 'holds', head: 'Result', width: '110px', cell: (one) => <Badge look={one.holds ? { word: 'Holds', tone: 'ok', glyph: 'check', means: '' } : { word: 'Does not', tone: 'bad', glyph: 'cross', means: '' }} />, value: (one) => String(one.holds) },
   { key: 'expected', head: 'Expected', cell: (one) => <Text value={one.expected} max={300} /> },
   { key: 'found', head: 'Found', cell: (one) => <Text value={one.found} max={300} /> },
 ];
@@ -176,7 +176,7 @@ function causeColumns(most: number): Column<CauseSum>[] {
     { key: 'interrupting', head: 'Interrupting', end: true, hide: 'phone', width: '13ch', cell: (one) => count(one.interrupting), value: (one) => one.interrupting },
     { key: 'detected', head: 'Known after', end: true, hide: 'phone', width: '13ch', cell: (one) => span(one.detected), value: (one) => one.detected },
     { key: 'repaired', head: 'Repaired', end: true, width: '11ch', cell: (one) => span(one.repaired), value: (one) => one.repaired },
-    { key: 'bar', head: '', hide: 'tablet', cell: (one) => <Meter part={one.count} whole={most} tone="warn" label={`${one.count} faults`} /> },
+    { key: 'bar', head: 'Share', hide: 'tablet', cell: (one) => <Meter part={one.count} whole={most} tone="warn" label={`${one.count} faults`} /> },
   ];
 }
 

@@ -10,5 +10,6 @@ export const VERDICT: Record<'passed' | 'failed', StateLook> = {
 /** A span of simulated seconds. */
 export function span(seconds: number | null): string {
   if (seconds === null) return '–';
+  if (seconds === 0) return '0';
   return seconds < 10 ? `${seconds.toFixed(1)}s` : duration(seconds * 1000);
 }

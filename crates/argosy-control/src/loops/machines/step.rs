@@ -16,7 +16,7 @@ use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan, Step};
 use argosy_store::Txn;
 use argosy_store::view::{Stored, View};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -220,25 +220,28 @@ impl<'a> Hand<'a> {
                 info!(%instance, reason = why, "a machine is to go");
                 self.put("leave", record, after, &why)?;
                 if let Some(node) = node {
-                    self.command(node, CommandKind::Terminate, &why, false, None, BTreeMap::new())?;
+                    self.command(node, ordered(CommandKind::Terminate, &why))?;
                 }
             }
             Step::Cordon { node, reason } => {
-                self.order_node(node.as_str(), CommandKind::Cordon, reason, false, None)?;
+                self.order_node(node.as_str(), ordered(CommandKind::Cordon, reason))?;
             }
             Step::Uncordon { node, reason } => {
-                self.order_node(node.as_str(), CommandKind::Uncordon, reason, false, None)?;
+                self.order_node(node.as_str(), ordered(CommandKind::Uncordon, reason))?;
             }
-            Step::Drain { node, reason, automatic, drain_for } => {
-                self.order_node(node.as_str(), CommandKind::Drain, reason, *automatic, *drain_for)?;
+            Step::Drain { node, reason, automatic, by, drain_for } => {
+                let (by, automatic, drain_for) = (by.clone(), *automatic, *drain_for);
+                let order = ordered(CommandKind::Drain, reason);
+                let order = Command { by, automatic, drain_for, ..order };
+                self.order_node(node.as_str(), order)?;
             }
             Step::Diagnose { instance, because, .. } => {
                 let Some((record, Some(node))) = self.same(instance.as_str()) else {
                     return Ok(None);
                 };
                 let parameters = BTreeMap::from([("test".to_owned(), "quick".to_owned())]);
-                let kind = CommandKind::RunDiagnostic;
-                if self.command(node, kind, because, true, None, parameters)? {
+                let order = ordered(CommandKind::RunDiagnostic, because);
+                if self.command(node, Command { automatic: true, parameters, ..order })? {
                     let after = record.value.tried(Cure::Diagnose, because, self.now);
                     self.put("diagnose", record, after, because)?;
                 }
@@ -304,42 +307,20 @@ impl<'a> Hand<'a> {
         Ok(())
     }
 
-    fn order_node(
-        &mut self,
-        node: &str,
-        kind: CommandKind,
-        reason: &str,
-        automatic: bool,
-        drain_for: Option<SignedDuration>,
-    ) -> Result<(), Error> {
+    fn order_node(&mut self, node: &str, order: Command) -> Result<(), Error> {
         let Some((record, Some(node))) = self.same(node) else { return Ok(()) };
         debug_assert_eq!(node_id(&record.value), node.value.id);
-        self.command(node, kind, reason, automatic, drain_for, BTreeMap::new()).map(|_| ())
+        self.command(node, order).map(|_| ())
     }
 
     /// Tells a node something; false if it cannot be told.
-    fn command(
-        &mut self,
-        node: &'a Stored<Node>,
-        kind: CommandKind,
-        reason: &str,
-        automatic: bool,
-        drain_for: Option<SignedDuration>,
-        parameters: BTreeMap<String, String>,
-    ) -> Result<bool, Error> {
+    fn command(&mut self, node: &'a Stored<Node>, order: Command) -> Result<bool, Error> {
+        let (kind, automatic, reason) = (order.kind, order.automatic, order.reason.clone());
         let nodes = self.bench.office.nodes();
         let settings = nodes.of_node(&node.value);
         let mut sheet = Sheet::of(self.view, node);
         let open = sheet.open();
         let waiting: Vec<_> = open.iter().map(|command| &**command).collect();
-        let order = Command {
-            kind,
-            parameters,
-            reason: reason.to_owned(),
-            by: SELF.to_owned(),
-            automatic,
-            drain_for,
-        };
         let id = self.bench.office.ids.command(self.now);
         match issue(&node.value, &waiting, order, id, settings, self.now) {
             Ok(issued) => sheet.issued(issued, action(kind)),
@@ -353,7 +334,7 @@ impl<'a> Hand<'a> {
         }
         make_room(&mut self.txn, self.view, &node.value);
         let cause = if automatic { Cause::Automatic } else { Cause::Other };
-        sheet.write(&mut self.txn, &system(SELF), cause, Some(reason), self.now)?;
+        sheet.write(&mut self.txn, &system(SELF), cause, Some(&reason), self.now)?;
         self.any = true;
         Ok(true)
     }
@@ -378,4 +359,10 @@ fn action(kind: CommandKind) -> &'static str {
         CommandKind::Terminate => "terminate",
         CommandKind::Uncordon => "uncordon",
     }
+}
+
+/// What a node is told by ourselves, and not for its health.
+fn ordered(kind: CommandKind, reason: &str) -> Command {
+    let (by, reason) = (SELF.to_owned(), reason.to_owned());
+    Command { kind, parameters: BTreeMap::new(), reason, by, automatic: false, drain_for: None }
 }

@@ -8,9 +8,8 @@ use crate::instance::{InstanceId, Reason, State};
 use crate::node::{Duty, Node};
 use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
-use crate::pool::{BuyingPaused, Outcome, PoolBook, Remedy, outcome};
+use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, outcome};
 use jiff::{SignedDuration, Timestamp};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How long a lost node must have been silent to be given up before its replacement could be bought, where that
@@ -340,7 +339,10 @@ where
                     None if !hurry => Step::Cordon { node: node_id, reason },
                     hold => {
                         let automatic = hold.is_some_and(|hold| hold.automatic);
-                        Step::Drain { node: node_id, reason, automatic, drain_for }
+                        let theirs = hold.filter(|_| self.standing(index) == Standing::Held);
+                        let by = theirs
+                            .map_or_else(|| BY.to_owned(), |hold| format!("{BY} for {}", hold.by));
+                        Step::Drain { node: node_id, reason, automatic, by, drain_for }
                     }
                 });
             }
@@ -420,28 +422,34 @@ where
         }
     }
 
-    /// Who goes first when the pool shrinks; `None`: not at all. The sick, who need no replacement then; who is
-    /// on the way out already; those who are not up yet; those who are not in service; and of the rest what
-    /// is not as the spec says, the idle, and the youngest.
-    fn rank(&self, seat: usize) -> Option<(u8, bool, u8, Reverse<Timestamp>, &'p InstanceId)> {
+    /// Who goes first when the pool shrinks; `None`: not at all.
+    ///
+    /// The sick, who need no replacement then; the cordoned, whether the pool or a person did it; those who are
+    /// not up yet, the youngest first; those who are not in service; and then the others. Of equals those go
+    /// first whose drain has begun, then the idle, then what is not as the spec says (another image, another
+    /// type), then the oldest.
+    fn rank(&self, seat: usize) -> Option<(u8, bool, u8, bool, i64, &'p InstanceId)> {
         let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
         let serving = replacement.is_some_and(|one| self.is_ready(one));
         let class = match self.standing(*index) {
-            Standing::Held
-            | Standing::Condemned(_)
+            Standing::Condemned(_)
             | Standing::Reclaimed
             | Standing::Terminated(_)
             | Standing::Leaving => return None,
             _ if serving => 4,
             Standing::Sick { .. } => 0,
             Standing::Parting if replacement.is_none() => 1,
+            Standing::Held => 1,
             Standing::Coming => 2,
             Standing::Parting | Standing::Unsure | Standing::Recovering => 3,
             Standing::Ready => 4,
         };
         let member = self.member(*index)?;
-        let at = Reverse(member.instance.ordered_at);
-        Some((class, outdated.is_none(), busy(member), at, &member.instance.id))
+        let ordered = member.instance.ordered_at.as_second();
+        let age = if class == 2 { -ordered } else { ordered };
+        let draining = |node: &Node| matches!(node.duty, Duty::Draining { .. });
+        let begun = member.node.is_some_and(draining);
+        Some((class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
     }
 
     /// Seats that nobody holds. Those of machines that are being taken back keep their number.
@@ -632,6 +640,7 @@ where
                         node: node_id,
                         reason: because,
                         automatic: node.duty.hold().is_none_or(|hold| hold.automatic),
+                        by: BY.to_owned(),
                         drain_for: self.picture.spec.drain_for,
                     });
                 }

@@ -46,11 +46,18 @@ fn a_smaller_pool_lets_those_go_who_are_missed_least() {
     pool(2, "a:lost b:ready c:ready", "leave a ScaleDown");
     pool(2, "a:ready^90 b:ready^10 c:ready^80", "cordon b");
     pool(2, "a:ready b:ready~old c:ready", "cordon b");
-    pool(2, "a:ready b:ready c:ready", "cordon c");
+    // Idle, then not as the spec says, then the oldest; of those that are not up yet the youngest.
+    pool(2, "a:ready^90 b:ready^10 c:ready^80~old", "cordon b");
+    pool(2, "a:ready+10 b:ready+30 c:ready+20", "cordon b");
+    pool(2, "a:ready+10 b:ready+30 c:ready+20~old", "cordon c");
+    pool(2, "a:asked+10 b:asked+5 c:ready", "leave b ScaleDown");
     pool(2, "a:ready b:suspect c:ready", "cordon b");
-    // A person holds it: it is theirs.
-    pool(2, "a:held b:ready c:ready", "cordon c");
-    pool(1, "a:held b:held", "");
+    // What a person cordoned goes before what is in service, or will be, and stays theirs.
+    pool(2, "a:ready b:held c:ready^0", "drain b as argosy for ada");
+    pool(2, "a:ready b:held c:coming", "drain b as argosy for ada");
+    pool(2, "a:sick b:held c:ready", "drain a for its health");
+    pool(2, "a:held-drained b:ready c:ready", "leave a ScaleDown");
+    pool(3, "a:held-drained b:ready c:ready", "");
     // A sick one before those who are on their way out: they are put back.
     pool(2, "a:draining b:ready c:sick", "drain c for its health; uncordon a");
     // What began goes on, although others would be chosen now.
@@ -58,7 +65,7 @@ fn a_smaller_pool_lets_those_go_who_are_missed_least() {
     pool(2, "a:draining b:ready c:ready", "");
     pool(2, "a:drained b:ready c:ready", "leave a ScaleDown");
     pool(2, "a:overdue b:ready c:ready", "leave a ScaleDown");
-    pool(1, "a:drained b:parting c:ready", "drain b; leave a ScaleDown");
+    pool(1, "a:drained b:parting c:ready", "leave a ScaleDown; drain b");
 }
 
 #[test]
@@ -104,12 +111,12 @@ fn a_node_that_recovers_keeps_its_place() {
     pool(3, "a:ready b:recovering c:ready d<b:coming", "");
     // In service again: what was bought for it is too many.
     pool(3, "a:ready b:ready c:ready d<b:asked", "leave d ScaleDown");
-    pool(3, "a:ready b:ready c:ready d<b:ready", "cordon d");
+    pool(3, "a:ready b:ready c:ready d<b:ready", "cordon a");
 }
 
 #[test]
 fn a_replacement_that_is_sick_itself_is_replaced_in_turn() {
-    pool(2, "a:ready b:sick c<b:sick", "drain c for its health");
+    pool(2, "a:ready b:sick c<b:sick", "drain b for its health");
     pool(2, "a:ready b:sick c<b:sick-drained", "leave c ScaleDown");
     pool(2, "a:ready b:sick c<b:leaving", "buy 2 for b");
     // Not out of service yet: it must not hold up another's replacement for ever.
@@ -200,7 +207,7 @@ fn nodes_that_are_well_are_disturbed_in_windows_only() {
     let mut shrink = town(3, "a:ready b:ready c:ready d:coming");
     shrink.spec.maintenance = night;
     shrink.spec.nodes = 2;
-    shrink.does("leave d ScaleDown; cordon c");
+    shrink.does("leave d ScaleDown; cordon a");
     shrink.spec.autoscaling = Some(reactive());
     shrink.book.target = Some(2);
     shrink.does("leave d ScaleDown");
@@ -236,13 +243,13 @@ fn a_stop_holds_what_we_do_by_ourselves_and_not_what_people_ask_for() {
     stopped(3, "a:ready b:sick-drained c:ready d<b:ready", "");
     stopped(3, "a:ready~old b:ready c:ready", "");
     stopped(4, "a:ready b:ready c:ready", "buy 4");
-    stopped(2, "a:ready b:ready c:ready", "cordon c");
+    stopped(2, "a:ready b:ready c:ready", "cordon a");
     stopped(3, "a:ready b:parting c:ready", "uncordon b");
     stopped(2, "a:ready b:terminated", "buy 2; leave b NodeTerminated");
     let mut by_itself = town(3, "a:ready b:ready c:ready");
     by_itself.spec.autoscaling = Some(reactive());
     (by_itself.spec.min, by_itself.book.target) = (1, Some(1));
-    by_itself.does("cordon c; cordon b");
+    by_itself.does("cordon a; cordon b");
     by_itself.stopped = Some("paused by ada".to_owned());
     by_itself.does("");
 }

@@ -35,9 +35,10 @@ fn g5_a_provider_that_asks_us_to_wait_is_left_alone() {
     let bucket = Bucket::new(10.0, 10);
     bucket.hold(ms(1000), ms(5000));
     bucket.hold(ms(1000), ms(2000));
-    assert_eq!(bucket.take(ms(2000), LONG), Ok(ms(4000)));
-    assert_eq!(bucket.take(ms(2000), ms(3999)), Err(ms(4000)));
-    assert_eq!(bucket.take(ms(6000), LONG), Ok(ms(0)));
+    assert_eq!(bucket.take(ms(2000), ms(4099)), Err(ms(4100)));
+    assert_eq!(bucket.take(ms(2000), LONG), Ok(ms(4100)), "what was saved up is gone");
+    assert_eq!(bucket.take(ms(2000), LONG), Ok(ms(4200)));
+    assert_eq!(bucket.take(ms(9000), LONG), Ok(ms(0)), "time pays it back");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::boot::Credential;
+use crate::boot::AgentToken;
 use argosy_core::machine::{Order, Tags};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fn every_script_can_be_read_by_a_shell_whatever_is_in_it() {
     let boot = Boot {
         server: "https://argosy.example".to_owned(),
         agent: AgentSource::Url { url: format!("https://a/{hostile}"), sha256: sha256.clone() },
-        token: Some(Credential::new("it's").unwrap()),
+        token: Some(AgentToken::new("it's").unwrap()),
         ca_pem: Some(hostile.to_owned()),
         extra_args: vec![hostile.to_owned()],
         setup_commands: vec!["echo {{.Pool}}".to_owned()],

@@ -141,7 +141,7 @@ impl Park {
             boot: Boot {
                 server: "http://127.0.0.1:9".to_owned(),
                 agent: AgentSource::File(self.dir.join("agent")),
-                token: Some(crate::boot::Credential::new("a-token-of-agents").unwrap()),
+                token: Some(crate::boot::AgentToken::new("a-token-of-agents").unwrap()),
                 ca_pem: None,
                 extra_args: Vec::new(),
                 setup_commands: Vec::new(),

@@ -113,7 +113,7 @@ impl Maker<'_> {
     fn boot(&self, setup_commands: &[String]) -> Result<Boot, Failure> {
         let machines = &self.config.machines;
         let token = machines.agent_token.read("machines.agent_token")?;
-        let token = token.map(|token| boot::Credential::new(&token)).transpose();
+        let token = token.map(|token| boot::AgentToken::new(&token)).transpose();
         let agent = match (&machines.agent.path, &machines.agent.url, &machines.agent.sha256) {
             (Some(path), _, _) => AgentSource::File(path.clone()),
             (None, Some(url), Some(sum)) => AgentSource::Url {

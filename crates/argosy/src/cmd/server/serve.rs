@@ -259,7 +259,8 @@ fn with_password(url: &str, password: &str) -> String {
     }
 }
 
-fn settings(config: &Config) -> Result<Settings, Failure> {
+/// What the services and loops go by: the same for a server and for a simulation of one.
+pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
     let (sentinel, retention) = (&config.sentinel, &config.retention);
     Ok(Settings {
         adapters: graph(config).map_err(Failure::usage)?,

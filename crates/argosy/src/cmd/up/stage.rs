@@ -3,7 +3,7 @@
 
 use super::fault::{self, Act, Script};
 use super::fleet::LOCAL;
-use argosy_agent::gpu::fake::injection::Injection;
+use argosy_agent::gpu::fake::injection::{Injection, InjectionError};
 use argosy_agent::inject::{self, SOCKET};
 use argosy_api::client::{Client, ClientError};
 use argosy_api::fleet::{FleetGpuList, NodeGpus};
@@ -224,11 +224,12 @@ impl Stage {
 /// An injection in its own words; a GPU is chosen if they need one and name none.
 fn words(text: &str, gpu: u32) -> Result<Injection, StageError> {
     let text = text.trim();
-    let refused = |error: argosy_agent::gpu::fake::injection::InjectionError| match error {
-        argosy_agent::gpu::fake::injection::InjectionError::UnknownKind { word } => {
-            StageError::NoSuchFault(word)
-        }
-        other => StageError::Refused(other.to_string()),
+    let refused = |error: InjectionError| match error {
+        InjectionError::UnknownKind { word } => StageError::NoSuchFault(word),
+        other @ (InjectionError::Missing { .. }
+        | InjectionError::BadValue { .. }
+        | InjectionError::Unused { .. }
+        | InjectionError::TooLong { .. }) => StageError::Refused(other.to_string()),
     };
     match text.parse() {
         Ok(injection) => Ok(injection),

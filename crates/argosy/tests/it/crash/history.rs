@@ -1,7 +1,7 @@
 //! What the server says has happened, checked against itself and against what clients were told.
 
 use super::load::{Told, What};
-use crate::harness::{PATIENCE, Server, await_until, text};
+use crate::harness::{PATIENCE, Server, text};
 use argosy_api::client::{Collection, Watch};
 use argosy_api::resource::{WatchEvent, WatchKind};
 use serde_json::Value;
@@ -10,70 +10,59 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One state of one resource: the revision that made it, and its id.
 type Place = (u64, String);
 
-/// All that ever happened, from the first revision on.
+/// The changes of one kind of thing.
+type Feed = BTreeMap<Place, WatchEvent>;
+
+/// All that happened, from the first revision to the one at which it was read.
 pub(crate) struct History {
-    /// The last revision.
-    pub(crate) head: u64,
-    events: BTreeMap<Place, WatchEvent>,
-    machines: BTreeSet<Place>,
+    /// What the feeds of clusters and node pools told.
+    events: Feed,
     audit: Vec<Value>,
 }
 
 impl History {
-    /// Reads everything once nothing happens any more, and checks that it fits together: the feed
-    /// has no holes, each change has one audit record, and replaying the feed gives what is listed.
+    /// Reads everything up to now, and checks that it fits together: the feeds have no holes, each change has
+    /// one audit record, and replaying the feeds gives what is listed. It goes on happening meanwhile, for nodes
+    /// say that they are there: what comes later is left out.
     pub(crate) async fn read(server: &Server) -> History {
-        let (audit, clusters, pools) = await_until("nothing happens any more", async || {
-            let clusters = list(server, "clusters").await;
-            let audit = audit(server).await;
-            let pools = list(server, "nodepools").await;
-            let quiet = clusters["revision"] == pools["revision"];
-            quiet.then_some((audit, clusters, pools))
-        })
-        .await;
-        let head = number(&clusters, "revision");
-        let mut events = BTreeMap::new();
-        for (kind, of) in
-            [("Cluster", Collection::Clusters), ("NodePool", Collection::AllNodePools)]
-        {
-            let audited = audit.iter().filter(|record| record["kind"] == kind);
-            let last = audited.map(|record| number(record, "revision")).max().unwrap_or(0);
-            let watch = server.client().watch(of, None, &[], Some(0));
-            events.extend(follow(watch, "/uid", last).await);
+        let clusters = list(server, "clusters").await;
+        let pools = list(server, "nodepools").await;
+        let head = number(&pools, "revision");
+        // Read last, so that it has every record up to the head.
+        let mut audit = audit(server).await;
+        audit.retain(|record| number(record, "revision") <= head);
+
+        let client = server.client();
+        let watch = |of| client.watch(of, None, &[], Some(0));
+        let audited = |kind: &str| places(&audit, kind);
+        let (of_clusters, of_pools) = (audited("Cluster"), audited("NodePool"));
+        let mut events = follow(watch(Collection::Clusters), "/uid", head, &of_clusters).await;
+        same(&of_clusters, &events, "clusters");
+        replays(&events, &clusters);
+        let told = follow(watch(Collection::AllNodePools), "/uid", head, &of_pools).await;
+        same(&of_pools, &told, "node pools");
+        replays(&told, &pools);
+        events.extend(told);
+        for (kind, watch) in [
+            ("Instance", client.watch_instances(None, &[], Some(0))),
+            ("Command", client.watch_commands(None, &[], Some(0))),
+        ] {
+            let told = follow(watch, "/id", head, &audited(kind)).await;
+            same(&audited(kind), &told, kind);
         }
-        let machines = audit.iter().filter(|record| record["kind"] == "Instance");
-        let last = machines.map(|record| number(record, "revision")).max().unwrap_or(0);
-        let watch = server.client().watch_instances(None, &[], Some(0));
-        let machines: BTreeSet<Place> = follow(watch, "/id", last).await.into_keys().collect();
-        let history = History { head, events, machines, audit };
-        history.is_audited_once();
+        // What nodes report of themselves is told and not audited. The revisions that are left are those of
+        // what has no feed: books, which are audited, and whom each process heard, which is not.
+        let watch = client.watch_nodes(None, &[], Some(0));
+        let told = follow(watch, "/id", head, &audited("Node")).await;
+        let lacking: Vec<_> =
+            audited("Node").into_iter().filter(|place| !told.contains_key(place)).collect();
+        assert!(lacking.is_empty(), "changes of nodes that were audited and not told: {lacking:?}");
+
+        let history = History { events, audit };
         history.is_legal();
-        history.ends_in(&[clusters, pools]);
         let verified = server.cli(&["audit", "verify"]).await;
         verified.expect(0);
         history
-    }
-
-    /// What the audit log has of clusters, node pools and machines, the feeds have, and the other way round:
-    /// so they have no holes. The revisions between are those of nodes, commands and our own books.
-    fn is_audited_once(&self) {
-        let of = |machines: bool| {
-            let kind = move |record: &&Value| match record["kind"].as_str() {
-                Some("Instance") => machines,
-                Some("Cluster" | "NodePool") => !machines,
-                _ => false,
-            };
-            let place =
-                |record: &Value| (number(record, "revision"), text(record, "/id").to_owned());
-            let mut records: Vec<Place> = self.audit.iter().filter(kind).map(place).collect();
-            records.sort();
-            records
-        };
-        let told: Vec<Place> = self.events.keys().cloned().collect();
-        assert_eq!(of(false), told, "changes, as audited and as told");
-        let told: Vec<Place> = self.machines.iter().cloned().collect();
-        assert_eq!(of(true), told, "changes of machines, as audited and as told");
-        assert!(told.last().is_none_or(|(last, _)| *last <= self.head));
     }
 
     /// After every commit: no generation went back, no name is there twice, and no node pool
@@ -95,20 +84,6 @@ impl History {
                 commit_is_whole(*revision, &now);
             }
         }
-    }
-
-    /// The feed, replayed, is what the lists say.
-    fn ends_in(&self, lists: &[Value]) {
-        let mut replayed: BTreeMap<&str, &Value> = BTreeMap::new();
-        for ((_, id), event) in &self.events {
-            match &event.object {
-                Some(object) if event.kind != WatchKind::Deleted => replayed.insert(id, object),
-                _ => replayed.remove(id.as_str()),
-            };
-        }
-        let items = lists.iter().flat_map(|list| list["items"].as_array().expect("items"));
-        let listed: BTreeMap<&str, &Value> = items.map(|item| (text(item, "/uid"), item)).collect();
-        assert_eq!(replayed, listed, "the feed and the lists differ");
     }
 
     /// Everything a client was told is in the history, as it was told.
@@ -157,24 +132,57 @@ fn commit_is_whole(revision: u64, now: &BTreeMap<&str, &Value>) {
     }
 }
 
-/// The feed from the beginning up to a revision that must come.
-async fn follow(mut watch: Watch, key: &str, last: u64) -> BTreeMap<Place, WatchEvent> {
-    let mut events = BTreeMap::new();
+/// The changes that the audit log has of one kind of thing. That somebody was refused is no change.
+fn places(audit: &[Value], kind: &str) -> Vec<Place> {
+    let refused = |record: &Value| text(record, "/action").ends_with("-refused");
+    let of = audit.iter().filter(|record| record["kind"] == kind && !refused(record));
+    let place = |record: &Value| (number(record, "revision"), text(record, "/id").to_owned());
+    let mut places: Vec<Place> = of.map(place).collect();
+    places.sort();
+    places
+}
+
+/// What was audited was told, and the other way round, each once.
+fn same(audited: &[Place], told: &Feed, of: &str) {
+    let told: Vec<Place> = told.keys().cloned().collect();
+    assert_eq!(audited, told, "changes of {of}, as audited and as told");
+}
+
+/// A feed, replayed up to a list's revision, is what the list says.
+fn replays(feed: &Feed, list: &Value) {
+    let until = number(list, "revision");
+    let mut replayed: BTreeMap<&str, &Value> = BTreeMap::new();
+    for ((_, id), event) in feed.iter().take_while(|((revision, _), _)| *revision <= until) {
+        match &event.object {
+            Some(object) if event.kind != WatchKind::Deleted => replayed.insert(id, object),
+            _ => replayed.remove(id.as_str()),
+        };
+    }
+    let items = list["items"].as_array().expect("items").iter();
+    let listed: BTreeMap<&str, &Value> = items.map(|item| (text(item, "/uid"), item)).collect();
+    assert_eq!(replayed, listed, "the feed and the list differ at {until}");
+}
+
+/// A feed from its beginning, until all of `audited` is there or nothing comes any more: what is missing then is
+/// told by whoever compares. Nothing after the head.
+async fn follow(mut watch: Watch, key: &str, head: u64, audited: &[Place]) -> Feed {
+    let last = audited.last().map_or(0, |(revision, _)| *revision);
+    let mut feed = Feed::new();
     let mut seen = 0;
     let following = async {
-        while seen < last {
+        let complete = |feed: &Feed| audited.iter().all(|place| feed.contains_key(place));
+        while seen <= head && (seen < last || !complete(&feed)) {
             let event = watch.next().await.expect("nothing is forgotten yet");
             assert!(seen <= event.revision, "the feed went back from {seen}");
             seen = event.revision;
-            if let Some(object) = &event.object {
+            if let Some(object) = event.object.as_ref().filter(|_| seen <= head) {
                 let place = (event.revision, text(object, key).to_owned());
-                assert!(events.insert(place, event).is_none(), "told twice at {seen}");
+                assert!(feed.insert(place, event).is_none(), "told twice at {seen}");
             }
         }
     };
-    let done = tokio::time::timeout(PATIENCE, following).await;
-    assert!(done.is_ok(), "the feed stops at {seen}, before {last}");
-    events
+    let _ = tokio::time::timeout(PATIENCE, following).await;
+    feed
 }
 
 /// All audit records, newest first.

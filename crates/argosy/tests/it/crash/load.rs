@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 /// How many clusters one client keeps: enough to be busy, few enough to list at the end.
 const CLUSTERS_MAX: usize = 5;
 
-/// How many node pools one cluster gets.
+/// How many node pools one cluster gets, where there are machines for them.
 const POOLS_MAX: u64 = 3;
 
 /// What the server acknowledged.
@@ -87,6 +87,16 @@ impl Chance {
 impl Load {
     /// Starts clients whose choices follow from the seed.
     pub(crate) fn start(api: &Api, clients: u64, seed: u64) -> Self {
+        Self::with_pools(api, clients, seed, POOLS_MAX)
+    }
+
+    /// The same, but they make no node pools: for servers that share a store, and have each a simulated cloud
+    /// of its own. What one bought is nowhere to be found for the other, which rightly does not believe that.
+    pub(crate) fn of_clusters(api: &Api, clients: u64, seed: u64) -> Self {
+        Self::with_pools(api, clients, seed, 0)
+    }
+
+    fn with_pools(api: &Api, clients: u64, seed: u64, pools_max: u64) -> Self {
         let shared = Arc::new(Shared::default());
         let mut set = JoinSet::new();
         for number in 0..clients {
@@ -95,6 +105,7 @@ impl Load {
                 number,
                 chance: Chance::new(seed ^ (number << 32)),
                 shared: shared.clone(),
+                pools_max,
                 made: 0,
                 clusters: Vec::new(),
                 told: Vec::new(),
@@ -151,6 +162,8 @@ struct Client {
     number: u64,
     chance: Chance,
     shared: Arc<Shared>,
+    /// How many node pools one cluster gets.
+    pools_max: u64,
     made: u64,
     clusters: Vec<Cluster>,
     told: Vec<Told>,
@@ -262,7 +275,7 @@ impl Client {
 
     async fn create_pool(&mut self, place: usize) {
         let cluster = &mut self.clusters[place];
-        if cluster.pools == POOLS_MAX {
+        if cluster.pools == self.pools_max {
             return self.patch(place).await;
         }
         cluster.pools += 1;

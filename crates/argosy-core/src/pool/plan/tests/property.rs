@@ -6,7 +6,7 @@ use crate::machine::{Machine, MachineId, MachineState, Tags};
 use crate::node::{Duty, Hold};
 use crate::pool::fixture::Town;
 use crate::pool::plan::stand::Standing;
-use crate::pool::{Plan, bought, registered, stale};
+use crate::pool::{BY, Plan, bought, registered, stale};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -308,7 +308,17 @@ impl World {
             };
             let index = self.of(id).unwrap();
             let standing = standings[index].clone().unwrap();
-            assert_ne!(standing, Standing::Held, "{id} is a person's");
+            if standing == Standing::Held {
+                // It is a person's: it goes only for a smaller pool, and nobody takes it over.
+                let ours = matches!(step, Step::Cordon { .. })
+                    || matches!(step, Step::Drain { by, .. } if by == BY);
+                assert!(!ours, "{id} is a person's: {step:?}");
+                let seats = standings.iter().flatten().filter(|one| one.is_seated()).count();
+                assert!(
+                    self.town.spec.target(self.town.book.target) < u32::try_from(seats).unwrap(),
+                    "{id} is a person's, and wanted: {step:?}"
+                );
+            }
             if standing == Standing::Ready {
                 assert!(matches!(step, Step::Cordon { .. }), "{id} is in service: {step:?}");
                 left -= 1;
@@ -380,8 +390,8 @@ impl World {
             Step::Condemn { .. } => return,
             Step::Uncordon { node, .. } => (node, Duty::Active),
             Step::Cordon { node, reason } => (node, Duty::Cordoned(ours(false, reason, now))),
-            Step::Drain { node, reason, automatic, .. } => {
-                let hold = ours(*automatic, reason, now);
+            Step::Drain { node, reason, automatic, by, .. } => {
+                let hold = Hold { by: by.clone(), ..ours(*automatic, reason, now) };
                 let (command, deadline) = (crate::fixture::command_id(1), at(self.now + DRAIN_S));
                 (node, Duty::Draining { hold, command, deadline, done: false })
             }

@@ -1,0 +1,53 @@
+//! Mistakes that can be planted, to see that the simulator finds them.
+//!
+//! Each stands at one place in the product, where it asks `has`. Without the feature `planted`, which only the
+//! simulator's own tests turn on, the answer is a constant, and nothing of a mistake is left in the program.
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// A machine that registers again takes its node back into service.
+    RegistrationClearsCordon,
+    /// An agent says that a drain is done when it begins it.
+    DrainDoneTooSoon,
+    /// After a purchase whose answer was lost, another machine is bought instead of looking for the first.
+    DoublePurchase,
+    /// A breaker that has been calm lets everything through at once that it held back.
+    BreakerReplays,
+    /// The silence of most of the fleet is held against every node of it.
+    MassSilence,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 5] = [
+        Bug::RegistrationClearsCordon,
+        Bug::DrainDoneTooSoon,
+        Bug::DoublePurchase,
+        Bug::BreakerReplays,
+        Bug::MassSilence,
+    ];
+}
+
+#[cfg(feature = "planted")]
+std::thread_local! {
+    static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a mistake in what runs on this thread from now on; `None` removes it.
+#[cfg(feature = "planted")]
+pub fn plant(bug: Option<Bug>) {
+    PLANTED.set(bug);
+}
+
+/// Whether a mistake is planted on this thread.
+#[cfg(feature = "planted")]
+pub fn has(bug: Bug) -> bool {
+    PLANTED.get() == Some(bug)
+}
+
+/// Whether a mistake is planted: never, in a build that nobody tests the simulator with.
+#[cfg(not(feature = "planted"))]
+pub const fn has(_: Bug) -> bool {
+    false
+}

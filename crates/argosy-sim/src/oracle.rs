@@ -1,0 +1,503 @@
+//! What must never be: looked at after every commit, against what the world knows to be true.
+//!
+//! It reads the documents themselves, not what the product makes of them, and counts anew what the product
+//! has counted before.
+
+use crate::world::Bought;
+use argosy_control::Settings;
+use argosy_core::breaker::{Area, Breaker, Pause};
+use argosy_core::command::{Command, CommandKind};
+use argosy_core::health::{Ends, HealthState};
+use argosy_core::instance::Instance;
+use argosy_core::invariant::{self, Cause, Change};
+use argosy_core::liveness::Outlook;
+use argosy_core::node::settings::NodeSettings;
+use argosy_core::node::{Duty, Liveness, Node};
+use argosy_core::remedy::allowed;
+use argosy_core::resource::Resource;
+use argosy_store::engine::{Commit, Put, Revision};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An invariant and how it is broken.
+pub(crate) type Broken = (&'static str, String);
+
+/// A command may be open for so long after everything has become quiet.
+const OPEN_MAX: SignedDuration = SignedDuration::from_hours(2);
+
+/// So many nodes must be silent before it is the silence of the fleet.
+const MASS_LEAST: usize = 4;
+
+/// A document that changed.
+pub(crate) enum Turn {
+    Node { before: Option<Arc<Node>>, after: Arc<Node> },
+    Command { before: Option<Arc<Command>>, after: Arc<Command> },
+    Instance { before: Option<Arc<Instance>>, after: Arc<Instance> },
+}
+
+/// What is stored, as the disk has it.
+pub(crate) struct Oracle {
+    settings: NodeSettings,
+    revision: Revision,
+    pub(crate) nodes: BTreeMap<String, Arc<Node>>,
+    pub(crate) commands: BTreeMap<String, Arc<Command>>,
+    pub(crate) instances: BTreeMap<String, Arc<Instance>>,
+    pub(crate) resources: BTreeMap<String, Arc<Resource>>,
+    breakers: BTreeMap<String, Arc<Breaker>>,
+    pauses: BTreeMap<String, Arc<Pause>>,
+    outlook: Option<Outlook>,
+    orphans: BTreeSet<String>,
+    /// Commands that have not ended.
+    open: BTreeSet<String>,
+    /// When findings end by themselves, by node.
+    ends: BTreeMap<String, Timestamp>,
+    /// Machines that exist, by provider, for each record.
+    living: BTreeMap<String, BTreeSet<(String, String)>>,
+    /// How many automatic cordons each breaker let through in its step.
+    let_through: BTreeMap<String, (Timestamp, u32)>,
+}
+
+#[derive(Deserialize)]
+struct Found<T> {
+    value: T,
+}
+
+#[derive(Deserialize)]
+struct Audited {
+    action: String,
+    kind: String,
+    id: String,
+}
+
+fn read<T: DeserializeOwned>(put: &Put) -> Result<Option<Arc<T>>, Broken> {
+    let Some(body) = &put.body else { return Ok(None) };
+    let read = serde_json::from_str::<Found<T>>(body);
+    let broken = |error: serde_json::Error| ("I1", format!("{} cannot be read: {error}", put.key));
+    read.map(|found| Some(Arc::new(found.value))).map_err(broken)
+}
+
+/// Keeps a document, and gives the one before.
+fn keep<T>(map: &mut BTreeMap<String, Arc<T>>, id: &str, value: Option<&Arc<T>>) -> Option<Arc<T>> {
+    match value {
+        Some(value) => map.insert(id.to_owned(), value.clone()),
+        None => map.remove(id),
+    }
+}
+
+impl Oracle {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.nodes.clone(),
+            revision: Revision::ZERO,
+            nodes: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            resources: BTreeMap::new(),
+            breakers: BTreeMap::new(),
+            pauses: BTreeMap::new(),
+            outlook: None,
+            orphans: BTreeSet::new(),
+            open: BTreeSet::new(),
+            ends: BTreeMap::new(),
+            living: BTreeMap::new(),
+            let_through: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a commit in, and says what it breaks.
+    pub(crate) fn commit(
+        &mut self,
+        revision: Revision,
+        commit: &Commit,
+        now: Timestamp,
+        is_heard: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<Turn>, Broken> {
+        if revision != self.revision.next() {
+            let last = self.revision;
+            return Err(("I6", format!("revision {revision} came after {last}")));
+        }
+        self.revision = revision;
+        let audits = audits(commit)?;
+        let mut turns = Vec::new();
+        let mut ordered = Vec::new();
+        for put in &commit.puts {
+            let id = put.key.id.as_str();
+            match put.key.kind.as_str() {
+                "node" => {
+                    let after = read::<Node>(put)?;
+                    let before = keep(&mut self.nodes, id, after.as_ref());
+                    self.note_ends(id, after.as_deref());
+                    if let Some(after) = after {
+                        let action = audited(&audits, "Node", id, commit, revision)?;
+                        let cause = match action {
+                            "register" => Cause::Registration,
+                            _ => Cause::Other,
+                        };
+                        check(Change::Node { before: before.as_deref(), after: &after, cause })?;
+                        if after.liveness == Liveness::Unreachable
+                            && before.as_ref().is_some_and(|it| it.liveness != after.liveness)
+                        {
+                            self.may_be_lost(&after, is_heard)?;
+                        }
+                        turns.push(Turn::Node { before, after });
+                    }
+                }
+                "command" => {
+                    let after = read::<Command>(put)?;
+                    let before = keep(&mut self.commands, id, after.as_ref());
+                    let Some(after) = after else {
+                        self.open.remove(id);
+                        continue;
+                    };
+                    if after.state.is_done() {
+                        self.open.remove(id);
+                    } else {
+                        self.open.insert(id.to_owned());
+                    }
+                    audited(&audits, "Command", id, commit, revision)?;
+                    check(Change::Command { before: before.as_deref(), after: &after })?;
+                    if before.is_none() && after.automatic {
+                        ordered.push(after.clone());
+                    }
+                    turns.push(Turn::Command { before, after });
+                }
+                "instance" => {
+                    let after = read::<Instance>(put)?;
+                    let before = keep(&mut self.instances, id, after.as_ref());
+                    if let Some(after) = after {
+                        audited(&audits, "Instance", id, commit, revision)?;
+                        check(Change::Instance { before: before.as_deref(), after: &after })?;
+                        self.is_over(&after)?;
+                        turns.push(Turn::Instance { before, after });
+                    }
+                }
+                "resource" => {
+                    let after = read::<Resource>(put)?;
+                    let before = keep(&mut self.resources, id, after.as_ref());
+                    if let Some(after) = after {
+                        audited(&audits, after.kind.as_str(), id, commit, revision)?;
+                        check(Change::Resource { before: before.as_deref(), after: &after })?;
+                    }
+                }
+                "breaker" => {
+                    let after = read::<Breaker>(put)?;
+                    let before = keep(&mut self.breakers, id, after.as_ref());
+                    if after.is_none() {
+                        self.may_let_go(before.as_deref())?;
+                    }
+                }
+                "pause" => {
+                    let after = read::<Pause>(put)?;
+                    keep(&mut self.pauses, id, after.as_ref());
+                }
+                "outlook" => self.outlook = read::<Outlook>(put)?.map(|it| (*it).clone()),
+                "orphan" => match put.body {
+                    Some(_) => _ = self.orphans.insert(id.to_owned()),
+                    None => _ = self.orphans.remove(id),
+                },
+                _ => {}
+            }
+        }
+        for command in ordered {
+            self.may_order(&command, now, is_heard)?;
+        }
+        Ok(turns)
+    }
+
+    fn note_ends(&mut self, id: &str, node: Option<&Node>) {
+        let ends = node.and_then(|node| {
+            let ends = node.findings.iter().filter_map(|finding| match finding.ends {
+                Ends::At(end) => Some(end),
+                Ends::WhenCheckPasses | Ends::AtReboot => None,
+            });
+            ends.min()
+        });
+        match ends {
+            Some(end) => _ = self.ends.insert(id.to_owned(), end),
+            None => _ = self.ends.remove(id),
+        }
+    }
+
+    /// Whether the record of a machine says that it is gone while it is not (I2).
+    fn is_over(&self, after: &Instance) -> Result<(), Broken> {
+        if !after.state.is_over() {
+            return Ok(());
+        }
+        let living = self.living.get(after.id.as_str()).and_then(|living| living.first());
+        match living {
+            Some((provider, machine)) => Err((
+                "I2",
+                format!(
+                    "the record of {} says {} while {machine} at {provider} runs",
+                    after.id,
+                    after.state.as_str()
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a breaker that is no more had tried first whether it may let go (I3).
+    fn may_let_go(&self, before: Option<&Breaker>) -> Result<(), Broken> {
+        let Some(before) = before else { return Ok(()) };
+        if before.half_open.is_some() || before.is_closed() {
+            return Ok(());
+        }
+        let there = |node: &&Arc<Node>| {
+            !matches!(node.duty, Duty::Terminated(_))
+                && Area::of(node).any(|area| area.scope() == before.scope)
+        };
+        match self.nodes.values().filter(there).count() {
+            0 => Ok(()),
+            count => Err((
+                "I3",
+                format!(
+                    "the breaker of {} let everything through at once that it held back, in an area \
+                     of {count} nodes",
+                    before.scope
+                ),
+            )),
+        }
+    }
+
+    /// Whether the silence of a node may be held against it: not while most of the fleet is silent (I3).
+    fn may_be_lost(&self, node: &Node, is_heard: &dyn Fn(&str) -> bool) -> Result<(), Broken> {
+        let (mut silent, mut total) = (1, 1);
+        for other in self.nodes.values() {
+            let counts = !matches!(other.duty, Duty::Terminated(_))
+                && other.liveness != Liveness::Unreachable
+                && other.id != node.id;
+            if counts {
+                total += 1;
+                silent += usize::from(!is_heard(other.id.as_str()));
+            }
+        }
+        // A little more than half: of some that fell silent just now, the product may not know yet.
+        if MASS_LEAST <= silent && total * 3 < silent * 5 {
+            let id = &node.id;
+            let message = format!(
+                "the silence of {id} is held against it while {silent} of {total} are silent"
+            );
+            return Err(("I3", message));
+        }
+        Ok(())
+    }
+
+    /// Whether something may be done by itself to a node now (I3, I4).
+    fn may_order(
+        &mut self,
+        command: &Command,
+        now: Timestamp,
+        is_heard: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Broken> {
+        if !matches!(command.kind, CommandKind::Cordon | CommandKind::Drain) {
+            return Ok(());
+        }
+        let Some(node) = self.nodes.get(command.node.as_str()).cloned() else {
+            return Err(("I3", format!("{} is ordered and nobody knows it", command.node)));
+        };
+        let (id, kind) = (&node.id, command.kind.as_str());
+        if let Some(pause) = self.pauses.values().find(|pause| pause.covers(&node)) {
+            return Err(("I3", format!("{kind} of {id} while {} has paused it", pause.by)));
+        }
+        let lost = node.health.state != HealthState::Unhealthy;
+        if lost {
+            let known = self.nodes.values().filter(|it| !matches!(it.duty, Duty::Terminated(_)));
+            let (mut silent, mut total) = (0, 0);
+            for node in known.filter(|it| it.liveness != Liveness::Unreachable || it.id == *id) {
+                total += 1;
+                silent += usize::from(!is_heard(node.id.as_str()));
+            }
+            if 2 < silent && total < 2 * silent {
+                let message =
+                    format!("{kind} of {id} for its silence while {silent} of {total} are silent");
+                return Err(("I3", message));
+            }
+            if let Some(outlook) = &self.outlook {
+                let message = format!("{kind} of {id} for its silence: {}", outlook.excuse);
+                return Err(("I3", message));
+            }
+        }
+        let scopes: Vec<String> = Area::of(&node).map(|area| area.scope().to_string()).collect();
+        for scope in &scopes {
+            let breaker = self.breakers.values().find(|it| it.scope.to_string() == *scope);
+            let Some(breaker) = breaker.filter(|breaker| !breaker.is_closed()) else { continue };
+            let Some(step) = breaker.half_open else {
+                return Err(("I3", format!("{kind} of {id} while the breaker of {scope} is open")));
+            };
+            if command.kind != CommandKind::Cordon {
+                continue;
+            }
+            let through = self.let_through.entry(scope.clone()).or_insert((step.since, 0));
+            if through.0 != step.since {
+                *through = (step.since, 0);
+            }
+            through.1 += 1;
+            if step.allowed < through.1 {
+                let (let_through, most) = (through.1, step.allowed);
+                return Err((
+                    "I3",
+                    format!(
+                        "{kind} of {id}: the breaker of {scope} let {let_through} through, and {most} \
+                         may pass"
+                    ),
+                ));
+            }
+        }
+        if command.kind == CommandKind::Cordon { self.is_in_budget(&node, now) } else { Ok(()) }
+    }
+
+    /// Whether so many nodes may be out of service by our own doing (I4), counted anew.
+    fn is_in_budget(&self, of: &Node, now: Timestamp) -> Result<(), Broken> {
+        let pending: HashSet<&str> = self
+            .open
+            .iter()
+            .filter_map(|id| self.commands.get(id))
+            .filter(|command| command.automatic && command.kind == CommandKind::Cordon)
+            .map(|command| command.node.as_str())
+            .collect();
+        for area in Area::of(of) {
+            let budget = match area {
+                Area::Fleet => &self.settings.fleet.budget,
+                Area::Zone(..) => &self.settings.fleet.zone_budget,
+                Area::Pool(..) => &self.settings.of(of.pool.as_deref()).budget,
+            };
+            let (mut used, mut total) = (0, 0);
+            for node in self.nodes.values() {
+                if matches!(node.duty, Duty::Terminated(_))
+                    || !Area::of(node).any(|other| other == area)
+                {
+                    continue;
+                }
+                used += usize::from(node.in_disruption() || pending.contains(node.id.as_str()));
+                let warm_up = self.settings.of_node(node).warm_up;
+                // A clock of a process may be off by a while.
+                let old = node.joined_at.saturating_add(warm_up).is_ok_and(|at| at <= now);
+                total += usize::from(old);
+            }
+            // Nodes that a clock which is ahead takes for warm already are counted, too.
+            let most = allowed(budget, total).max(allowed(budget, self.warm_in(area)));
+            if most < used {
+                let message = format!(
+                    "cordon of {}: {used} nodes of {} are out of service by our own doing, and {most} \
+                     may be",
+                    of.id,
+                    area.scope()
+                );
+                return Err(("I4", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// All nodes of an area that some clock may take for warm.
+    fn warm_in(&self, area: Area<'_>) -> usize {
+        let nodes = self.nodes.values().filter(|node| !matches!(node.duty, Duty::Terminated(_)));
+        nodes.filter(|node| Area::of(node).any(|other| other == area)).count()
+    }
+
+    /// A machine was made: whether it is one too many (I2).
+    pub(crate) fn bought(&mut self, made: &Bought) -> Option<String> {
+        let instance = made.purchase.instance.to_string();
+        let machine = (made.purchase.order.provider.clone(), made.machine.id.to_string());
+        let living = self.living.entry(instance.clone()).or_default();
+        living.insert(machine);
+        let all: Vec<&str> = living.iter().map(|(_, machine)| machine.as_str()).collect();
+        (1 < all.len()).then(|| format!("{} were bought for {instance}", all.join(" and ")))
+    }
+
+    /// A machine is no more.
+    pub(crate) fn returned(&mut self, provider: &str, machine: &str) {
+        let key = (provider.to_owned(), machine.to_owned());
+        self.living.retain(|_, living| {
+            living.remove(&key);
+            !living.is_empty()
+        });
+    }
+
+    /// Whether a machine is in a record, or reported as an orphan.
+    pub(crate) fn is_known(&self, provider: &str, instance: &str, machine: &str) -> bool {
+        let record = self.instances.get(instance);
+        record.is_some_and(|record| !record.state.is_over())
+            || self.orphans.contains(&format!("{provider}/{machine}"))
+    }
+
+    /// Whether a node is known, and not done with.
+    pub(crate) fn is_expected(&self, name: &str) -> bool {
+        self.nodes.get(name).is_some_and(|node| !matches!(node.duty, Duty::Terminated(_)))
+    }
+
+    /// For how long silence may have consequences that go by the timer.
+    pub(crate) fn silence_matters_for(&self) -> Duration {
+        let defaults = &self.settings.defaults;
+        let longest = |of: fn(&argosy_core::node::settings::PoolSettings) -> SignedDuration| {
+            let pools = self.settings.pools.values().map(of);
+            pools.fold(of(defaults), SignedDuration::max)
+        };
+        let time = longest(|pool| pool.unreachable_after) + longest(|pool| pool.act_after);
+        Duration::try_from(time).unwrap_or(Duration::ZERO) + Duration::from_secs(120)
+    }
+
+    /// Whether something is under way that goes by the timer: commands, an excuse, a finding that should have
+    /// ended by now.
+    pub(crate) fn goes_by_timer(&self, now: Timestamp) -> bool {
+        self.outlook.is_some() || !self.open.is_empty() || self.ends.values().any(|end| *end <= now)
+    }
+
+    /// When the next finding ends by itself.
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        self.ends.values().min().copied()
+    }
+
+    /// A command that has been open for too long.
+    pub(crate) fn open_command(&self, now: Timestamp) -> Option<&Command> {
+        let open = self.open.iter().filter_map(|id| self.commands.get(id));
+        let mut old = open.filter(|command| OPEN_MAX < now.duration_since(command.issued_at));
+        old.next().map(|command| &**command)
+    }
+}
+
+fn check(change: Change<'_>) -> Result<(), Broken> {
+    invariant::check(change).map_err(|message| {
+        let names = ["I2", "I3", "I4", "I5", "I6", "I7", "I11"];
+        let name = names.into_iter().find(|name| message.contains(&format!("{name}:")));
+        (name.unwrap_or("I7"), message)
+    })
+}
+
+fn audits(commit: &Commit) -> Result<Vec<Audited>, Broken> {
+    let audits = commit.appends.iter().filter(|append| append.stream == "audit");
+    let read = |append: &argosy_store::engine::Append| {
+        serde_json::from_str::<Audited>(&append.body)
+            .map_err(|error| ("I9", format!("an audit record cannot be read: {error}")))
+    };
+    audits.map(read).collect()
+}
+
+/// What was done to a document, by its audit record, of which there must be one (I9).
+fn audited<'a>(
+    audits: &'a [Audited],
+    kind: &str,
+    id: &str,
+    commit: &Commit,
+    revision: Revision,
+) -> Result<&'a str, Broken> {
+    let mut found = audits.iter().filter(|audit| audit.kind == kind && audit.id == id);
+    match (found.next(), found.next()) {
+        (Some(audit), None) => Ok(&audit.action),
+        (None, _) => {
+            let all = commit.puts.len();
+            let message = format!(
+                "revision {revision} writes {kind} {id} ({all} documents) and no audit record"
+            );
+            Err(("I9", message))
+        }
+        (Some(_), Some(_)) => {
+            Err(("I9", format!("revision {revision} has two audit records of {kind} {id}")))
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Whole worlds: the product runs, and what must never be is not.
+
+mod chaos;
+mod kit;
+mod planted;
+mod small;

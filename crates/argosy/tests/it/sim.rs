@@ -1,0 +1,3 @@
+//! `argosy sim`, as people run it.
+
+mod load;
