@@ -58,7 +58,8 @@ function nearest(palette: readonly number[], colour: number): number {
     const red = (one >> 16) - (colour >> 16);
     const green = ((one >> 8) & 255) - ((colour >> 8) & 255);
     const blue = (one & 255) - (colour & 255);
-    const far = red * red * 2 + green * green * 4 + blue * blue;
+    // Grey stays grey: a wrong tint is seen sooner than a wrong brightness.
+    const far = red * red * 2 + green * green * 4 + blue * blue + 8 * ((red - green) ** 2 + (blue - green) ** 2);
     if (far < least) {
       least = far;
       best = i;
