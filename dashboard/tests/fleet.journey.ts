@@ -66,7 +66,7 @@ test('a GPU falls off its bus: cordoned, drained, replaced, and the page says wh
   await attention.getByRole('link', { name: node.id }).first().click({ timeout: MACHINES_MS });
   const state = page.locator('.node-states .badge').first();
   await expect(state).toHaveText(/Cordoned|Draining|Terminated/, { timeout: MACHINES_MS });
-  await expect(page.getByText('takes its place')).toBeVisible({ timeout: MACHINES_MS });
+  await expect(page.locator('.node-lead').getByText(/^\S+ takes its place\.$/)).toBeVisible({ timeout: MACHINES_MS });
   await expect(state).toHaveText('Terminated', { timeout: MACHINES_MS });
 
   await page.getByRole('link', { name: 'Read the whole story' }).click();

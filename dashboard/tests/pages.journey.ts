@@ -94,11 +94,11 @@ const PAGES: Shown[] = [
   { name: 'instances-providers', path: '/instances?tab=providers', ready: heading },
   { name: 'instance', path: () => `/instances/${names.instance}`, ready: heading, picture: true },
   { name: 'clusters', path: '/clusters', ready: table('Clusters'), picture: true },
-  { name: 'cluster', path: '/clusters/atlas', ready: table('Node pools'), picture: true },
+  { name: 'cluster', path: '/clusters/atlas', ready: text(/3 of 3 adapters done/), picture: true },
   { name: 'cluster-history', path: '/clusters/atlas?tab=history', ready: heading },
   { name: 'cluster-yaml', path: '/clusters/atlas?tab=yaml', ready: text('us-east1'), picture: true },
   { name: 'pools', path: '/pools', ready: table('Node pools'), picture: true },
-  { name: 'pool', path: '/clusters/comet/pools/rented', ready: heading, picture: true },
+  { name: 'pool', path: '/clusters/comet/pools/rented', ready: text('QuotaExceeded'), picture: true },
   {
     name: 'create-cluster',
     path: '/create/cluster',

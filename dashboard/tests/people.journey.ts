@@ -63,7 +63,7 @@ test('a viewer sees no button that changes something', async ({ page }) => {
     await expect(create, path).toHaveCount(0);
   }
   await page.goto(`${server.url}/ui/create/cluster`);
-  await expect(page.getByText('Your role may look, and not change')).toBeVisible();
+  await expect(page.getByText('Your role may look at this, and not change it')).toBeVisible();
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').fill('pause');
   await expect(page.getByRole('option', { name: 'Pause automatic action' })).toHaveCount(0);
