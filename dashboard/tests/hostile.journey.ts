@@ -68,7 +68,7 @@ test('what was hidden in a text is made visible', async ({ page }) => {
 });
 
 test('a hostile address is only text', async ({ page }) => {
-  await page.goto(`${server.url}/ui/${encodeURIComponent(`${HTML}${RTL}`)}`);
+  await page.goto(`${server.url}/ui/odd/${encodeURIComponent(`${HTML}${RTL}`)}`);
   await expect(page.getByRole('heading', { name: 'There is no page here' })).toBeVisible();
   expect(await page.evaluate(() => (window as unknown as { owned?: number }).owned)).toBeUndefined();
 });

@@ -31,7 +31,7 @@ async function find(search: string): Promise<Node[]> {
 test.beforeAll(async () => {
   test.setTimeout(240_000);
   // More for the pictures than for the rules.
-  const nodes = Number(process.env['DEMO_NODES'] ?? (update ? 240 : 48));
+  const nodes = Number(process.env['DEMO_NODES'] ?? (update ? 240 : 24));
   server = await Server.demo(nodes);
   let well: Node[] = [];
   const want = Math.floor(nodes * 0.8);
@@ -145,7 +145,10 @@ const PAGES: Shown[] = [
 async function accessible(page: Page, where: string): Promise<void> {
   // A run for the pictures has ten times the nodes; the rules are looked at in every other.
   if (update) return;
-  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze();
+  const { violations } = await new AxeBuilder({ page })
+    // Rows are alike; the first ones speak for the others.
+    .exclude('tbody tr:nth-child(n+7)')
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze();
   const bad = violations
     .filter((one) => one.impact === 'serious' || one.impact === 'critical')
     .map((one) => `${one.id} (${one.impact}): ${one.nodes.slice(0, 4).map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? node.all[0]?.message ?? ''}`).join('\n    ')}`);
