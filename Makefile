@@ -39,7 +39,7 @@ dashboard/dist/index.html: $(DASHBOARD) dashboard/node_modules/.package-lock.jso
 	cd dashboard && npm run build
 	@touch $@
 
-test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and a Python environment if missing)
+test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm, Chromium and more if missing)
 	@scripts/ci-steps
 
 test-kube: ## the Kubernetes tests against a real API server, which is built first (needs Go; minutes, once)

@@ -6,6 +6,7 @@ import { asProblem, type Problem } from './lib/api';
 import { connection } from './lib/connection';
 import { match, path, type Params } from './lib/router';
 import { signInWanted } from './lib/session';
+import { plain } from './lib/text';
 import { ROUTES, type PageProps, type Route } from './routes';
 import { ErrorBox, Spinner } from './ui/basics';
 import { NotFound } from './ui/notfound';
@@ -56,7 +57,7 @@ function Page() {
     first.current = false;
     problem.value = null;
     const name = here ? Object.values(here.params)[0] : null;
-    document.title = `${name ? `${name.slice(0, 60)} · ` : ''}${route?.title ?? 'Not found'} · Argosy`;
+    document.title = `${name ? `${plain(name, 60)} · ` : ''}${route?.title ?? 'Not found'} · Argosy`;
     if (!route || loaded.has(route)) return;
     route
       .load()

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { asProblem, type Problem } from '../lib/api';
 import { loadMe } from '../lib/me';
-import { setToken, signInWanted } from '../lib/session';
+import { setToken, signInWanted, token } from '../lib/session';
 import { ErrorBox, Text } from './basics';
 
 export function SignIn({ why }: { why: string }) {
@@ -36,7 +36,7 @@ export function SignIn({ why }: { why: string }) {
       <form onSubmit={submit}>
         <h1>Sign in to Argosy</h1>
         <p class="muted">
-          <Text value={why} max={300} />
+          {token.peek() === '' ? 'This server wants to know who you are.' : <Text value={why} max={300} />}
         </p>
         <label for={id}>Token</label>
         <input

@@ -11,6 +11,7 @@ import { go, href, segment } from '../../lib/router';
 import { text } from '../../lib/search';
 import { mayAct } from '../../lib/session';
 import { lookOf, PHASE } from '../../lib/states';
+import { plain } from '../../lib/text';
 import type { InstanceList, Resource } from '../../lib/types';
 import type { PageProps } from '../../routes';
 import { Age, Badge, Copy, Empty, ErrorBox, PageHead, Section, Spinner, Text } from '../../ui/basics';
@@ -56,7 +57,7 @@ export default function ClusterPage({ params }: PageProps) {
     if (store.error.value) return <Missing name={name} what="cluster" problem={store.error.value} />;
     if (store.ready.value)
       return (
-        <Empty title={`The cluster ${name} is deleted`}>
+        <Empty title={`The cluster ${plain(name, 80)} is deleted`}>
           All adapters cleaned up. <a href={href('/clusters')}>All clusters</a>
         </Empty>
       );

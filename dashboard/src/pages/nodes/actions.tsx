@@ -123,6 +123,8 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
 
   useEffect(() => {
     const timer = setTimeout(() => {
+      // Asked after the command itself, the server would say that it is under way already.
+      if (busy.peek()) return;
       checked.value = 'asking';
       post<Command>(path, JSON.parse(sent), { query: { dry_run: true } })
         .then(() => (checked.value = 'fine'))

@@ -8,7 +8,7 @@ import { Live, Polled } from '../../lib/live';
 import { href, query, segment, setQuery } from '../../lib/router';
 import { text as quoted } from '../../lib/search';
 import { COMMAND, HEALTH, LIVENESS, lookOf, NODE_STATUS, SEVERITY } from '../../lib/states';
-import { shortUuids } from '../../lib/text';
+import { plain, shortUuids } from '../../lib/text';
 import type { Command, CommandList, Finding, Instance, InstanceList, Ledger, Node, Why } from '../../lib/types';
 import type { PageProps } from '../../routes';
 import { Age, Badge, Copy, Empty, ErrorBox, Fact, PageHead, Section, Spinner, Text } from '../../ui/basics';
@@ -386,7 +386,7 @@ function Gpus({ node, stream }: { node: Node; stream: FleetStream }) {
     finding: worst(node.findings?.filter((finding) => finding.gpu !== undefined && finding.gpu === gpu.uuid)),
   }));
   return (
-    <Section title={`${count(rows.length)} × ${node.gpus[0]?.name ?? 'GPU'}`.slice(0, 80)}>
+    <Section title={`${count(rows.length)} × ${plain(node.gpus[0]?.name ?? 'GPU', 80)}`}>
       <Table label="GPUs" columns={GPU_COLUMNS} rows={rows} rowKey={(row) => String(row.index)} parameter="gpusort" />
     </Section>
   );

@@ -7,7 +7,7 @@ import { blockers, conditionTone, flat, generationsOf, lanesOf, type Generation 
 import { query, setQuery } from '../../lib/router';
 import { ADAPTER_PHASE, lookOf, TRI } from '../../lib/states';
 import type { Condition, Resource } from '../../lib/types';
-import { Age, Badge, Clock, Empty, ErrorBox, Section, Text } from '../../ui/basics';
+import { Age, Badge, Clock, Empty, ErrorBox, Section, Spinner, Text } from '../../ui/basics';
 import { Glyph } from '../../ui/glyph';
 import { SwimLanes } from '../../ui/lanes';
 import { Table, type Column } from '../../ui/table';
@@ -163,7 +163,13 @@ export function AdapterLanes({ resource, reports }: { resource: Resource; report
       }
     >
       {reports.problem.value && <ErrorBox problem={reports.problem.value} />}
-      {lanes.lanes.length === 0 ? <Empty title="No adapter has reported yet">The first report usually comes within a second.</Empty> : <SwimLanes lanes={lanes} />}
+      {lanes.lanes.length > 0 ? (
+        <SwimLanes lanes={lanes} />
+      ) : reports.statuses.value ? (
+        <Empty title="No adapter has reported yet">The first report usually comes within a second.</Empty>
+      ) : (
+        !reports.problem.value && <Spinner what="Reading the reports" />
+      )}
     </Section>
   );
 }

@@ -1,0 +1,205 @@
+/**
+ * Every page in light and dark: axe finds nothing serious, nothing overflows, and a picture of it is taken, at a desk and
+ * on a phone. `UPDATE_SCREENSHOTS=1` puts the pictures into docs/images/.
+ */
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page, TestInfo } from '@playwright/test';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { BASE, expect, FLEET, live, MACHINES_MS, REFUSALS, test } from './harness';
+import { withPalette } from './png';
+import { Server } from './server';
+
+const IMAGES = resolve(import.meta.dirname, '../../docs/images');
+const DESK = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const update = process.env['UPDATE_SCREENSHOTS'] === '1';
+
+interface Node {
+  id: string;
+  status: string;
+}
+
+/** Names that only the running fleet knows. */
+const names = { broken: '', well: '', instance: '' };
+let server: Server;
+
+async function find(search: string): Promise<Node[]> {
+  return (await server.call<{ items: Node[] }>('GET', `${FLEET}/nodes?size=50&search=${encodeURIComponent(search)}`)).items;
+}
+
+test.beforeAll(async () => {
+  test.setTimeout(240_000);
+  // More for the pictures than for the rules.
+  const nodes = Number(process.env['DEMO_NODES'] ?? (update ? 240 : 24));
+  server = await Server.demo(nodes);
+  let well: Node[] = [];
+  const want = Math.floor(nodes * 0.8);
+  await expect
+    .poll(async () => (await server.call<{ total: number }>('GET', `${FLEET}/nodes?size=1&search=${encodeURIComponent("status = 'ACTIVE' and health = 'healthy'")}`)).total, { timeout: 120_000 })
+    .toBeGreaterThanOrEqual(want);
+  well = await find("pool = 'atlas.h100' and status = 'ACTIVE' and health = 'healthy'");
+  const [broken, warned, second] = well;
+  names.broken = broken?.id ?? '';
+  names.well = well.at(-1)?.id ?? '';
+  names.instance = names.well;
+  const inject = (node: Node | undefined, what: string) => server.call('POST', `/simulated-cloud/v1/machines/${node?.id}/inject`, { what });
+  await inject(broken, 'xid:79 gpu:3');
+  await expect.poll(async () => (await server.call<Node>('GET', `${FLEET}/nodes/${broken?.id}`)).status, { timeout: 120_000 }).toBe('TERMINATED');
+  await inject(warned, 'xid:63 gpu:1');
+  await inject(second, 'xid:48 gpu:5');
+  await server.call('POST', `${FLEET}/nodes/${names.well}/commands`, { type: 'CORDON', reason: 'a look at its fans' });
+  await expect.poll(async () => (await server.call<Node>('GET', `${FLEET}/nodes/${names.well}`)).status, { timeout: MACHINES_MS }).toBe('CORDONED');
+  await server.call('POST', `${BASE}/clusters`, { name: 'dawn', labels: { team: 'research' }, spec: { provider: 'gcp', region: 'us-west1' } });
+});
+test.afterAll(async () => {
+  await server?.stop();
+});
+
+interface Shown {
+  name: string;
+  path: string | (() => string);
+  /** What must be there before it is looked at. */
+  ready: (page: Page) => Promise<unknown>;
+  /** Pictures for the documents; axe looks in any case. */
+  picture?: boolean;
+}
+
+const heading = (page: Page) => expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible();
+const table = (name: string) => (page: Page) => expect(page.getByRole('table', { name }).locator('tbody tr').first()).toBeVisible({ timeout: MACHINES_MS });
+const text = (wanted: string | RegExp) => (page: Page) => expect(page.locator('main').getByText(wanted).first()).toBeVisible({ timeout: MACHINES_MS });
+
+const PAGES: Shown[] = [
+  { name: 'fleet', path: '/', ready: (page) => expect(page.locator('.map-panel canvas').first()).toBeVisible(), picture: true },
+  { name: 'fleet-heat', path: '/?group=zone&color=temperature', ready: (page) => expect(page.locator('.map-panel canvas').first()).toBeVisible(), picture: true },
+  { name: 'fleet-table', path: '/?view=table', ready: table('Every node with its GPUs') },
+  { name: 'nodes', path: '/nodes', ready: table('Nodes'), picture: true },
+  { name: 'node', path: () => `/nodes/${names.well}`, ready: (page) => expect(page.locator('.uplot').first()).toBeVisible(), picture: true },
+  { name: 'node-why', path: () => `/nodes/${names.broken}?tab=why`, ready: text('Argosy decided'), picture: true },
+  { name: 'node-timeline', path: () => `/nodes/${names.broken}?tab=timeline`, ready: heading, picture: true },
+  { name: 'node-commands', path: () => `/nodes/${names.broken}?tab=commands`, ready: table('Commands') },
+  { name: 'node-yaml', path: () => `/nodes/${names.well}?tab=yaml`, ready: text('instance_type') },
+  {
+    name: 'node-drain',
+    path: () => `/nodes/${names.well}`,
+    ready: async (page) => {
+      await page.getByRole('button', { name: 'Drain…' }).click();
+      await expect(page.getByText('it would be accepted')).toBeVisible();
+    },
+    picture: true,
+  },
+  { name: 'instances', path: '/instances', ready: table('Instances'), picture: true },
+  { name: 'instances-money', path: '/instances?tab=money', ready: table('Cost per hour'), picture: true },
+  { name: 'instances-orphans', path: '/instances?tab=orphans', ready: heading },
+  { name: 'instances-providers', path: '/instances?tab=providers', ready: heading },
+  { name: 'instance', path: () => `/instances/${names.instance}`, ready: heading, picture: true },
+  { name: 'clusters', path: '/clusters', ready: table('Clusters'), picture: true },
+  { name: 'cluster', path: '/clusters/atlas', ready: text(/3 of 3 adapters done/), picture: true },
+  { name: 'cluster-history', path: '/clusters/atlas?tab=history', ready: heading },
+  { name: 'cluster-yaml', path: '/clusters/atlas?tab=yaml', ready: text('us-east1'), picture: true },
+  { name: 'pools', path: '/pools', ready: table('Node pools'), picture: true },
+  { name: 'pool', path: '/clusters/comet/pools/rented', ready: text('QuotaExceeded'), picture: true },
+  {
+    name: 'create-cluster',
+    path: '/create/cluster',
+    ready: async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('epsilon');
+      await page.getByLabel('Provider').selectOption('gcp');
+      await page.getByLabel('Region').selectOption('us-east1');
+      await expect(page.getByText('The server would take it.')).toBeVisible();
+    },
+    picture: true,
+  },
+  { name: 'create-pool', path: '/create/pool?cluster=atlas', ready: heading, picture: true },
+  { name: 'create-policy', path: '/create/policy', ready: heading },
+  { name: 'policies', path: '/policies', ready: heading, picture: true },
+  { name: 'policy', path: '/policies/default', ready: heading, picture: true },
+  { name: 'events', path: '/events', ready: table('Events'), picture: true },
+  { name: 'audit', path: '/audit', ready: heading, picture: true },
+  {
+    name: 'simulations',
+    path: '/simulations',
+    ready: async (page) => {
+      await page.getByLabel('Report of a simulation').setInputFiles(join(import.meta.dirname, 'first-day.json'));
+      await expect(page.getByRole('heading', { level: 1 })).toContainText('first-day');
+    },
+    picture: true,
+  },
+  { name: 'simulations-empty', path: '/simulations', ready: heading },
+  { name: 'safety', path: '/safety', ready: text('Budgets'), picture: true },
+  {
+    name: 'palette',
+    path: '/nodes',
+    ready: async (page) => {
+      await live(page);
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').fill('h100');
+      await expect(page.getByRole('option').first()).toBeVisible();
+    },
+    picture: true,
+  },
+  { name: 'not-found', path: '/nodse', ready: heading, picture: true },
+];
+
+/** No violation that keeps somebody out; moderate and minor ones are advice. */
+async function accessible(page: Page, where: string): Promise<void> {
+  // A run for the pictures has ten times the nodes; the rules are looked at in every other.
+  if (update) return;
+  const { violations } = await new AxeBuilder({ page })
+    // Rows are alike; the first ones speak for the others.
+    .exclude('tbody tr:nth-child(n+7)')
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze();
+  const bad = violations
+    .filter((one) => one.impact === 'serious' || one.impact === 'critical')
+    .map((one) => `${one.id} (${one.impact}): ${one.nodes.slice(0, 4).map((node) => `${node.target.join(' ')} ${node.any[0]?.message ?? node.all[0]?.message ?? ''}`).join('\n    ')}`);
+  expect.soft(bad, `axe at ${where}`).toEqual([]);
+}
+
+async function picture(page: Page, name: string, info: TestInfo): Promise<void> {
+  const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+  if (!update) {
+    writeFileSync(info.outputPath(`${name}.png`), png);
+    return;
+  }
+  mkdirSync(IMAGES, { recursive: true });
+  writeFileSync(join(IMAGES, `${name}.png`), withPalette(png));
+}
+
+async function lookAt(page: Page, name: string, wanted: boolean, info: TestInfo): Promise<void> {
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await expect(page.locator('html')).toHaveAttribute('data-theme', theme);
+    await page.setViewportSize(DESK);
+    await accessible(page, `${name}, ${theme}`);
+    if (wanted) await picture(page, `${name}-${theme}`, info);
+    await page.setViewportSize(PHONE);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect.soft(wide, `${name} is not wider than a phone`).toBeLessThanOrEqual(1);
+    if (theme === 'light') await accessible(page, `${name}, phone`);
+    if (wanted) await picture(page, `${name}-phone-${theme}`, info);
+  }
+}
+
+for (const { name, path, ready, picture: wanted = false } of PAGES) {
+  test(`${name}: readable for everybody, in light and dark, at a desk and on a phone`, async ({ page, troubles }, info) => {
+    if (name === 'policy') troubles.allow(REFUSALS);
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+    await page.goto(`${server.url}/ui${typeof path === 'string' ? path : path()}`);
+    await live(page);
+    await ready(page);
+    await lookAt(page, name, wanted, info);
+  });
+}
+
+test('sign-in: readable for everybody, in light and dark, at a desk and on a phone', async ({ page, troubles }, info) => {
+  troubles.allow(REFUSALS);
+  const { server: locked } = await Server.withTokens({ root: { role: 'admin' } });
+  try {
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+    await page.goto(`${locked.url}/ui/`);
+    await expect(page.getByRole('heading', { name: 'Sign in to Argosy' })).toBeVisible();
+    await lookAt(page, 'sign-in', true, info);
+  } finally {
+    await locked.stop();
+  }
+});
