@@ -334,7 +334,8 @@ impl World {
             let at = self.now() + self.latency();
             self.heap.push(at, Happening::Parted { connection: id });
         }
-        let folded = |unit: &Unit| matches!(unit.power, Power::Folded { process: at, .. } if at == process);
+        let folded =
+            |unit: &Unit| matches!(unit.power, Power::Folded { process: at, .. } if at == process);
         let folded = self.units.iter().enumerate().filter(|(_, unit)| folded(unit));
         let folded: Vec<usize> = folded.map(|(index, _)| index).collect();
         for index in folded {

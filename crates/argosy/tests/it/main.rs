@@ -33,9 +33,9 @@ mod crash;
 #[cfg(test)]
 mod machines;
 
+mod dashboard;
 #[cfg(test)]
 mod sim;
-mod dashboard;
 
 #[cfg(test)]
 mod up;
