@@ -98,7 +98,7 @@ const PAGES: Shown[] = [
   { name: 'cluster-history', path: '/clusters/atlas?tab=history', ready: heading },
   { name: 'cluster-yaml', path: '/clusters/atlas?tab=yaml', ready: text('us-east1'), picture: true },
   { name: 'pools', path: '/pools', ready: table('Node pools'), picture: true },
-  { name: 'pool', path: '/clusters/comet/pools/rented', ready: text('QuotaExceeded'), picture: true },
+  { name: 'pool', path: '/clusters/comet/pools/rented', ready: text('What to do:'), picture: true },
   {
     name: 'create-cluster',
     path: '/create/cluster',

@@ -307,6 +307,38 @@ export interface Flaps {
   recovered_at?: string;
 }
 
+export type FleetEvent = {
+  at: number;
+  more: boolean;
+  nodes: NodeGpus[];
+  revision: number;
+  type: 'SNAPSHOT';
+} | {
+  at: number;
+  gone: string[];
+  nodes: NodeGpus[];
+  revision: number;
+  samples: NodeSamples[];
+  type: 'SAMPLES';
+} | {
+  type: 'BYE';
+};
+
+export interface FleetGpuList {
+  items: NodeGpus[];
+  kind: string;
+  page: number;
+  revision: number;
+  size: number;
+  total: number;
+}
+
+export interface FleetServerSentEvent {
+  data?: string;
+  event?: 'SNAPSHOT' | 'SAMPLES' | 'BYE';
+  retry?: number;
+}
+
 export interface ForceDelete {
   reason: string;
 }
@@ -314,6 +346,8 @@ export interface ForceDelete {
 export interface Gpu {
   cuda_version?: string;
   driver_version?: string;
+  ecc_corrected?: number;
+  ecc_uncorrected?: number;
   index: number;
   memory_total?: number;
   memory_used?: number;
@@ -324,6 +358,26 @@ export interface Gpu {
   temperature?: number;
   utilization?: number;
   uuid?: string;
+}
+
+export interface GpuHistory {
+  ecc_corrected: (number | null)[];
+  ecc_uncorrected: (number | null)[];
+  index: number;
+  memory_percent: (number | null)[];
+  power: (number | null)[];
+  temperature: (number | null)[];
+  utilization: (number | null)[];
+}
+
+export interface GpuMeasures {
+  at: number;
+  ce: (number | null)[];
+  m: (number | null)[];
+  t: (number | null)[];
+  u: (number | null)[];
+  ue: (number | null)[];
+  w: (number | null)[];
 }
 
 export interface HalfOpen {
@@ -447,7 +501,19 @@ export interface LedgerEntry {
 
 export type Liveness = 'Fresh' | 'Suspect' | 'Unreachable';
 
+export interface Me {
+  kind: string;
+  may: Permissions;
+  role: string;
+  server: ServerFacts;
+  subject: string;
+  teams: string[];
+  tenant: string;
+  via: string;
+}
+
 export interface MetricsHistory {
+  gpus?: GpuHistory[];
   items: MetricsPoint[];
   kind: string;
   node_id: string;
@@ -522,6 +588,27 @@ export interface NodeFlag {
   type: string;
 }
 
+export type NodeGpus = Partial<GpuMeasures> & {
+  bad?: number[];
+  cluster?: string;
+  gpus: number;
+  health: HealthStatus;
+  id: string;
+  labels?: Record<string, string>;
+  liveness: Liveness;
+  machine_type?: string;
+  memory_total: number;
+  model?: string;
+  pool?: string;
+  provider?: string;
+  rack?: string;
+  region?: string;
+  revision: number;
+  status: NodeStatus;
+  warn?: number[];
+  zone?: string;
+};
+
 export interface NodeHealth {
   message?: string;
   reason?: string;
@@ -553,6 +640,10 @@ export interface NodePoolCreate {
     nodeCount?: number;
   };
 }
+
+export type NodeSamples = GpuMeasures & {
+  id: string;
+};
 
 export type NodeStatus = 'UNKNOWN' | 'ACTIVE' | 'CORDONED' | 'DRAINING' | 'UNHEALTHY' | 'TERMINATED';
 
@@ -598,6 +689,12 @@ export interface Pause {
   pool?: string;
   reason: string;
   revision: number;
+}
+
+export interface Permissions {
+  administer: boolean;
+  force: boolean;
+  write: boolean;
 }
 
 export interface PlaceBackoff {
@@ -794,6 +891,13 @@ export interface Rule {
 
 export interface SafetyReason {
   reason: string;
+}
+
+export interface ServerFacts {
+  authentication: boolean;
+  build_time: string;
+  demo: boolean;
+  version: string;
 }
 
 export interface ServerSentEvent {

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { theme } from '../lib/theme';
+import { shownTheme } from '../lib/theme';
 
 export interface PlotLine {
   name: string;
@@ -42,7 +42,7 @@ export function range(low: number | null, high: number | null, from: number, to?
 
 export function Plot({ title, at, lines, format, place, height = 170, from = 0, to, sync }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const dark = theme.value;
+  const dark = shownTheme.value;
   useEffect(() => {
     const host = box.current;
     if (!host) return undefined;
