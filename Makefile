@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # What the dashboard is built from: everything in its folder but what npm and Vite put there.
 DASHBOARD := $(shell find dashboard -name node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help up build dashboard test test-kube bench fmt lint docs deps clean-data
+.PHONY: help up build dashboard test browser test-kube bench fmt lint docs deps clean-data
 
 help: ## print this help
 	@echo "Argosy: one control plane for GPU fleets"
@@ -39,8 +39,13 @@ dashboard/dist/index.html: $(DASHBOARD) dashboard/node_modules/.package-lock.jso
 	cd dashboard && npm run build
 	@touch $@
 
-test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm, Chromium and more if missing)
+test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and more if missing)
 	@scripts/ci-steps
+
+browser: dashboard ## the dashboard's journeys in a real browser, against a debug build (installs Chromium if missing)
+	@scripts/install-test-deps browser
+	cargo build --locked -p argosy -p argosy-agent
+	ARGOSY_BIN=target/debug/argosy npm run --silent --prefix dashboard browser
 
 test-kube: ## the Kubernetes tests against a real API server, which is built first (needs Go; minutes, once)
 	@scripts/kube-apiserver

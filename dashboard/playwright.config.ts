@@ -11,9 +11,9 @@ export default defineConfig({
   // A flake is a fault of the page, the server or the test: none is tried again.
   retries: 0,
   forbidOnly: true,
-  timeout: 120_000,
+  timeout: 300_000,
   // Deadlines, not durations: what is there at once is not waited for.
-  expect: { timeout: 20_000 },
+  expect: { timeout: 60_000 },
   reporter: [['list']],
   use: {
     browserName: 'chromium',

@@ -387,7 +387,9 @@ impl World {
             let connection = unit.connection.and_then(|id| self.connections.get(&id));
             let open = match &unit.power {
                 Power::Folded { process, .. } => Some(*process),
-                _ => connection.and_then(Connection::open_at),
+                Power::Off | Power::Booting | Power::On(_) | Power::Idle => {
+                    connection.and_then(Connection::open_at)
+                }
             };
             let Some(process) = open else {
                 lost.push(index);

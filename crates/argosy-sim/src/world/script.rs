@@ -293,9 +293,7 @@ impl World {
                 Checked { expected, found: count.to_string(), holds }
             }
             Assertion::PoolReady(pool) => {
-                let found = self.pools().find(|(name, _)| {
-                    name == pool || name.split_once('/').is_some_and(|(_, name)| name == pool)
-                });
+                let found = self.pools().find(|(name, _)| name == pool);
                 let found = found.map_or("unknown", |(_, phase)| phase.as_str()).to_owned();
                 let holds = found == Phase::Ready.as_str();
                 Checked { expected: format!("the pool {pool} is Ready"), found, holds }
@@ -329,7 +327,7 @@ impl World {
         pools.map(|pool| {
             let owner = pool.owner.and_then(|owner| self.oracle.resources.get(&owner.to_string()));
             let owner = owner.map_or("", |owner| owner.name.as_str());
-            (format!("{owner}/{}", pool.name), phase(pool))
+            (format!("{owner}.{}", pool.name), phase(pool))
         })
     }
 
@@ -343,8 +341,12 @@ impl World {
         if let crate::scenario::Place::Part(part) = place {
             let on = |index: &usize| self.units.get(*index).is_some_and(super::Unit::is_on);
             found.retain(on);
-            let part = part.clamp(0.0, 1.0);
-            found.retain(|_| self.dice.fault.happens(part));
+            let wanted = (part.clamp(0.0, 1.0) * found.len() as f64).round() as usize;
+            while wanted < found.len() {
+                let one = self.dice.fault.below(found.len() as u64);
+                found.swap_remove(usize::try_from(one).unwrap_or(0));
+            }
+            found.sort_unstable();
         }
         found
     }

@@ -49,7 +49,7 @@ pub(crate) fn fleet_of(count: usize, duration: SignedDuration) -> Scenario {
         id: format!("n-{number}"),
         provider: "gcp".to_owned(),
         region: "us-east1".to_owned(),
-        zone: format!("us-east1-{}", ["a", "b", "c"][number % 3]),
+        zone: format!("us-east1-{}", ["a", "b", "c"].get(number % 3).unwrap_or(&"a")),
         instance_type: "a3-highgpu-8g".to_owned(),
         pool: "workers".to_owned(),
         gpus: 8,

@@ -8,7 +8,7 @@ use argosy_sim::scenario::{Action, Assertion, Effect, Place, Scenario, Step};
 fn a_pool_that_is_declared_becomes_nodes_and_the_same_seed_is_the_same_run() {
     let mut scenario = pool_of(5, minutes(30));
     scenario.assertions = vec![
-        Assertion::PoolReady("workers".to_owned()),
+        Assertion::PoolReady("train.workers".to_owned()),
         Assertion::NodeCount { status: Some("active".to_owned()), from: 5, to: 5 },
     ];
     let first = played(&scenario, 1);
@@ -57,7 +57,7 @@ fn a_machine_that_falls_silent_is_replaced() {
     let mut scenario = pool_of(20, hours(3));
     scenario.script = vec![at(60, Action::Fault(Place::Part(0.06), Effect::Silent))];
     scenario.assertions = vec![
-        Assertion::PoolReady("workers".to_owned()),
+        Assertion::PoolReady("train.workers".to_owned()),
         Assertion::NodeCount { status: Some("active".to_owned()), from: 20, to: 20 },
     ];
     let outcome = played(&scenario, 1);

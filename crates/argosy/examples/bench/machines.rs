@@ -220,6 +220,7 @@ pub(crate) fn sweep(sizes: &MachineSizes, figures: &mut Figures) -> Result<()> {
     }
     let book = ProviderBook { name: "aws".to_owned(), ..ProviderBook::default() };
     let known = Known {
+        heard: &|_| false,
         installation,
         instances: records.iter().collect(),
         orphans: Vec::new(),

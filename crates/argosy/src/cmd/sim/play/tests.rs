@@ -41,8 +41,8 @@ fn the_exit_code_says_whether_all_was_well() {
     let good = Outcome::default();
     let mut bad = Outcome::default();
     bad.violations.push(Violation::default());
-    assert_eq!(exit(&[good.clone()], false), Exit::Ok);
-    assert_eq!(exit(&[good.clone()], true), Exit::Interrupted);
+    assert_eq!(exit(std::slice::from_ref(&good), false), Exit::Ok);
+    assert_eq!(exit(std::slice::from_ref(&good), true), Exit::Interrupted);
     assert_eq!(exit(&[good, bad], true), Exit::Failed);
 }
 
