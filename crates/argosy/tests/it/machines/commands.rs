@@ -138,8 +138,8 @@ async fn a_machine_that_no_record_knows_is_adopted_by_hand() {
         server.cli(&["instance", "adopt", orphan, "--pool", pool, "--reason", reason]).await
     };
     let why = "lost with the old database";
-    adopt(&orphan, "default/workers", " ").await.expect(2);
-    adopt("gcp", "default/workers", why).await.expect(2);
+    adopt(&orphan, "default/workers", " ").await.expect(64);
+    adopt("gcp", "default/workers", why).await.expect(64);
     let unknown = adopt("gcp/nobody", "default/workers", why).await;
     unknown.expect(3);
     has(&unknown.err, &["argosy instance list --orphans"]);
