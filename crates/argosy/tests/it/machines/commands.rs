@@ -1,7 +1,7 @@
 //! Instances, providers and pools on the command line and over Navarch's wire, with a fleet that lives.
 
 use super::*;
-use crate::harness::Setup;
+use crate::harness::{Setup, argosy, run};
 
 #[tokio::test]
 async fn a_living_fleet_is_listed_explained_and_returned_by_hand() {
@@ -93,4 +93,71 @@ async fn a_living_fleet_is_listed_explained_and_returned_by_hand() {
     let nobody = json!({ "instanceId": "nobody" });
     let reply = server.post("/navarch.ControlPlaneService/GetInstance", &nobody).await;
     assert_eq!((reply.status, &reply.json()["code"]), (404, &json!("not_found")));
+}
+
+/// B2: what a store that was restored does not know is told of with its cost, and taken in by hand.
+#[tokio::test]
+async fn a_machine_that_no_record_knows_is_adopted_by_hand() {
+    let mut server = Setup::embedded().config("machines: { sweep_every: 1s }").start().await;
+    let spec = json!({ "nodeCount": 1, "machineType": "a3-highgpu-8g" });
+    let gcp = json!({ "provider": "gcp", "region": "us-east1" });
+    let path = make(&server, &gcp, "workers", &spec).await;
+    let kept = settled(&server, &path, 1).await;
+    let dir = server.dir().to_owned();
+    let in_dir = |args: &[&str]| run(argosy(&dir, args));
+    in_dir(&["backup", "--data-dir", "data", "--to", "backup.db"]).await.expect(0);
+
+    // What comes after the backup the cloud knows, and the store will not.
+    let (cluster, _) = path.split_once("/nodepools").expect("a pool's path");
+    let extra = add_pool(&server, cluster, "extra", &spec).await;
+    let both = settled(&server, &extra, 2).await;
+    let lost = newcomer(&kept, &both);
+    server.stop().await;
+    let restore = ["restore", "--from", "backup.db", "--data-dir", "data", "--force", "--yes"];
+    in_dir(&restore).await.expect(0);
+    server.restart().await;
+    let orphan = await_until("it is told of", async || {
+        let said = server.cli(&["instance", "list", "--orphans", "-o", "name"]).await;
+        said.expect(0).lines().next().map(str::to_owned)
+    })
+    .await;
+    assert!(orphan.starts_with("orphan/gcp/"), "{orphan}");
+    // What it costs is known once the price list was read, and the next listing.
+    let table = await_until("its cost is told", async || {
+        let table = server.cli(&["instance", "list", "--orphans"]).await;
+        table.expect(0).contains("88.25").then_some(table)
+    })
+    .await;
+    has(table.expect(0), &["gcp", "a3-highgpu-8g"]);
+    has(&table.err, &["1 without a record", "$88.25", "`argosy instance adopt` keeps one"]);
+
+    // The pool is to have one more, and the cloud has none left: the one that is there will do.
+    let fault = server.inject(json!({ "kind": "StockOut", "match": "gcp" })).await;
+    resize(&server, &path, &json!({ "nodeCount": 2 })).await;
+    let adopt = async |orphan: &str, pool: &str, reason: &str| {
+        server.cli(&["instance", "adopt", orphan, "--pool", pool, "--reason", reason]).await
+    };
+    let why = "lost with the old database";
+    adopt(&orphan, "default/workers", " ").await.expect(64);
+    adopt("gcp", "default/workers", why).await.expect(64);
+    let unknown = adopt("gcp/nobody", "default/workers", why).await;
+    unknown.expect(3);
+    has(&unknown.err, &["argosy instance list --orphans"]);
+    adopt(&orphan, "default/nowhere", why).await.expect(3);
+    let said = adopt(&orphan, "default/workers", why).await;
+    said.expect(0);
+    has(&said.err, &[&orphan, &format!("is instance {lost} of pool workers now")]);
+    adopt(&orphan, "default/workers", why).await.expect(3);
+
+    let now = settled(&server, &path, 2).await;
+    assert_eq!(now, both, "the same two machines as before, and no third");
+    let none = server.cli(&["instance", "list", "--orphans"]).await;
+    assert_eq!(
+        (none.expect(0), none.err.as_str()),
+        ("", "no orphans: every machine with our tags has a record\n")
+    );
+    server.clear(fault).await;
+    // It is the pool's like any other, and goes with it.
+    delete(&server, &path).await;
+    assert_eq!(server.cloud_machines().await, Vec::<Value>::new());
 }
