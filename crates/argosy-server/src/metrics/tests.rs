@@ -44,11 +44,8 @@ fn everything_is_there_from_the_first_scrape() {
     has(&text, "argosy_node_impersonations_total 0");
     has(&text, "argosy_machines_ordered_total 0");
     for alarm in MachineAlarm::ALL {
-        let count = match alarm {
-            MachineAlarm::Frozen => 1,
-            MachineAlarm::Died => 2,
-            _ => 0,
-        };
+        let count =
+            u64::from(alarm == MachineAlarm::Frozen) + 2 * u64::from(alarm == MachineAlarm::Died);
         let kind = alarm.as_str();
         has(&text, &format!("argosy_machine_alarms_total{{kind=\"{kind}\"}} {count}"));
     }

@@ -10,7 +10,8 @@ fn of(outcomes: &[Outcome]) -> Figures {
 
 #[test]
 fn availability_counts_only_what_was_asked_for() {
-    let rows: [(&[u32], &[u32], &[u32], Option<f64>); 5] = [
+    type Row<'a> = (&'a [u32], &'a [u32], &'a [u32], Option<f64>);
+    let rows: [Row<'_>; 5] = [
         (&[10, 10], &[10, 10], &[10, 10], Some(1.0)),
         (&[10, 10], &[10, 10], &[10, 5], Some(0.75)),
         // More than was asked for does not make up for less.
