@@ -144,7 +144,7 @@ Kept in    {}  (log: server.log in it)
   argosy top                             the fleet, live
   argosy demo inject xid-79              break a GPU; it says where to watch
   argosy why node/NAME                   why that node is as it is, step by step
-  argosy nodepool statuses comet/rented  a pool that asks for more than its quota
+  argosy nodepool statuses comet/rented  a pool that wants more than its quota
   argosy cloud quota set lambda us-south-1 GPUS 999     and it heals by itself
 
 {faults} Ctrl-C stops everything.
