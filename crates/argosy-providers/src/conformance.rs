@@ -734,7 +734,7 @@ impl<R: Rig> Bench<'_, R> {
             pool: ResourceId::new(token),
             pool_name: pool,
             number,
-            token,
+            token: machine.tags.token.unwrap_or(token),
             order,
             ordered_at: Timestamp::UNIX_EPOCH,
             why: String::new(),

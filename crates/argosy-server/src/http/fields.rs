@@ -89,6 +89,8 @@ pub(super) const OF_NODE: Members = &[
             "power",
             "utilization",
             "memory_used",
+            "ecc_corrected",
+            "ecc_uncorrected",
         ],
     ),
     ("metrics", &["cpu_percent", "memory_percent", "pending_jobs", "queue_depth"]),
