@@ -161,7 +161,10 @@ impl Instances {
         let (revision, mut found) = self.seen_by(caller)?;
         found.retain(|instance| query.filter.matches(&instance.value));
         let total = found.len();
-        let cost_per_hour = found.iter().filter_map(|it| it.value.cost_per_hour()).sum();
+        let cost_per_hour = found
+            .iter()
+            .filter_map(|it| it.value.cost_per_hour())
+            .fold(0.0, |sum, cost| sum + cost);
         let compare =
             |a: &Stored<Instance>, b: &Stored<Instance>| query.order.compare(&a.value, &b.value);
         let end = query.skip.saturating_add(query.limit);
@@ -283,7 +286,10 @@ impl Instances {
                 let of = &member.stored.value;
                 (of.state.is_over(), of.number, of.ordered_at)
             });
-            let cost_per_hour = members.iter().filter_map(|member| member.cost_per_hour).sum();
+            let cost_per_hour = members
+                .iter()
+                .filter_map(|member| member.cost_per_hour)
+                .fold(0.0, |sum, cost| sum + cost);
             let book = view.pool_book(pool).cloned();
             let advice = book.as_ref().and_then(|book| book.value.advice.clone());
             let advice = advice.map(|(_, advice)| advice);

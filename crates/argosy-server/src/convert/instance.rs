@@ -145,7 +145,8 @@ pub(crate) fn orphan(stored: &Stored<Orphan>) -> api::Orphan {
 /// All machines that no record knows, and what they cost.
 pub(crate) fn orphans(orphans: &[Stored<Orphan>]) -> api::OrphanList {
     let items: Vec<_> = orphans.iter().map(orphan).collect();
-    let cost_per_hour = items.iter().filter_map(|orphan| orphan.cost_per_hour).sum();
+    let cost_per_hour =
+        items.iter().filter_map(|orphan| orphan.cost_per_hour).fold(0.0, |sum, cost| sum + cost);
     api::OrphanList { kind: "OrphanList".to_owned(), cost_per_hour, items }
 }
 

@@ -122,7 +122,7 @@ pub(super) fn sum(instances: &[Instance]) -> String {
         0 => String::new(),
         count => format!(", the price of {count} is not known"),
     };
-    let cost = dollars(Some(known.iter().sum()));
+    let cost = dollars(Some(known.iter().fold(0.0, |sum, cost| sum + cost)));
     let count = match instances.len() {
         1 => "1 instance".to_owned(),
         count => format!("{count} instances"),

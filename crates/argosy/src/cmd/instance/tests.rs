@@ -42,6 +42,8 @@ fn a_table_says_what_costs_how_much_and_what_is_wrong() {
         sum(&[instance(json!({})), failed, leaving]),
         "3 instances, 1 running, $98.32 an hour, the price of 1 is not known"
     );
+    // The sum of nothing is not less than nothing.
+    assert_eq!(sum(&[]), "0 instances, 0 running, $0.00 an hour");
 }
 
 #[test]
