@@ -51,6 +51,10 @@ pub struct PoolBook {
     /// How many machines in a row never registered.
     #[serde(default)]
     pub stale_in_a_row: u32,
+    /// When the youngest order was placed whose machine registered: what was ordered earlier and never did
+    /// was its own fault, and not the pool's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_at: Option<Timestamp>,
     /// Why nothing is bought for the pool until somebody says so, or its spec changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<BuyingPaused>,

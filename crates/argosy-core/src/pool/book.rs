@@ -28,6 +28,7 @@ impl PoolBook {
             advice: None,
             decisions: Vec::new(),
             stale_in_a_row: 0,
+            proven_at: None,
             paused: None,
             places: BTreeMap::new(),
             ordered: 0,
@@ -103,13 +104,18 @@ pub fn bought(book: &PoolBook, order: &Order) -> Option<PoolBook> {
     Some(book)
 }
 
-/// The book after a machine registered; `None` if nothing was held against the pool.
-pub fn registered(book: &PoolBook) -> Option<PoolBook> {
-    (book.stale_in_a_row != 0).then(|| PoolBook { stale_in_a_row: 0, ..book.clone() })
+/// The book after a machine registered; `None` if that says nothing new of the pool.
+pub fn registered(book: &PoolBook, instance: &Instance) -> Option<PoolBook> {
+    let proven_at = book.proven_at.max(Some(instance.ordered_at));
+    (book.stale_in_a_row != 0 || book.proven_at != proven_at).then(|| PoolBook {
+        stale_in_a_row: 0,
+        proven_at,
+        ..book.clone()
+    })
 }
 
 /// The book after a machine never registered: its place is left alone for a while, and after three in a row
-/// nothing more is bought until the spec changes. `console` is what it wrote, of which the last line is shown.
+/// of which none was ordered before one that did, nothing more is bought until the spec changes. `console` is what it wrote, of which the last line is shown.
 pub fn stale(
     book: &PoolBook,
     instance: &Instance,
@@ -124,6 +130,10 @@ pub fn stale(
     let message = format!("{} never registered.{said}", instance.id);
     let trouble = Trouble::Capacity { code, message: message.clone() };
     let mut book = held_against(book, &instance.order, instance.number, &trouble, now);
+    // Of a hundred that are ordered at once, three that never come are no sign that the next will not.
+    if book.proven_at.is_some_and(|proven_at| instance.ordered_at <= proven_at) {
+        return book;
+    }
     book.stale_in_a_row = book.stale_in_a_row.saturating_add(1);
     if STALE_MAX <= book.stale_in_a_row && book.paused.is_none() {
         let row = book.stale_in_a_row;

@@ -351,7 +351,7 @@ pub(super) async fn registered(
         put(&mut txn, view, "register", before, after, now)?;
         let book = view.pool_book(record.pool);
         if let Some(book) = book
-            && let Some(after) = pool::registered(&book.value)
+            && let Some(after) = pool::registered(&book.value, &before.value)
         {
             put_book(&mut txn, Some(book), after, &system(SELF), now);
         }

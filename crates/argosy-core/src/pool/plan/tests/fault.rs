@@ -292,10 +292,22 @@ fn g12_three_machines_in_a_row_that_never_register_pause_the_pool() {
 fn g12_one_that_registers_ends_the_row() {
     let pool = town(1, "a:stale b:stale");
     let book = stale(&pool.book, &of(&pool, "a"), "", 1, at(0));
-    let book = registered(&book).unwrap();
-    assert_eq!(registered(&book), None);
-    let book = stale(&book, &of(&pool, "b"), "", 1, at(0));
+    let registers = of(&pool, "b");
+    let book = registered(&book, &registers).unwrap();
+    assert_eq!(registered(&book, &registers), None);
+    let later = Instance { ordered_at: at(60), ..of(&pool, "b") };
+    let book = stale(&book, &later, "", 1, at(700));
     assert_eq!((book.stale_in_a_row, book.paused), (1, None::<BuyingPaused>));
+}
+
+#[test]
+fn g12_some_duds_of_a_large_order_do_not_pause_the_pool() {
+    let pool = town(4, "a:stale b:stale c:stale d:stale");
+    let mut book = registered(&pool.book, &of(&pool, "d")).unwrap();
+    for id in ["a", "b", "c"] {
+        book = stale(&book, &of(&pool, id), "", 1, at(600));
+    }
+    assert_eq!((book.stale_in_a_row, book.paused), (0, None::<BuyingPaused>));
 }
 
 #[test]

@@ -121,7 +121,8 @@ impl World {
                 (node.health.since, node.liveness_since) = (now, now);
                 one.instance = one.instance.registered(&node.id, now).unwrap();
                 one.node = Some(node);
-                self.town.book = registered(&self.town.book).unwrap_or(self.town.book.clone());
+                let (book, registers) = (self.town.book.clone(), one.instance.clone());
+                self.town.book = registered(&book, &registers).unwrap_or(book);
             }
             State::Terminating(leaving) if !slow => {
                 let (machine, node) = (leaving.machine, leaving.node);
