@@ -236,3 +236,51 @@ pub(crate) fn cordons_pending(view: &View) -> HashMap<NodeId, Arc<Command>> {
     });
     ours.map(|command| (command.node.clone(), command.clone())).collect()
 }
+
+/// The key of a pause: the rest of it does not matter.
+pub(crate) fn pause_of(tenant: &str, pool: Option<&str>) -> Pause {
+    Pause {
+        tenant: tenant.to_owned(),
+        pool: pool.map(str::to_owned),
+        by: String::new(),
+        reason: String::new(),
+        at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// Why nothing may be done by itself in some areas of a tenant's pool.
+pub(crate) fn stopped(view: &View, tenant: &str, pool: &str, areas: &[Area<'_>]) -> Option<String> {
+    let pause = view.pauses().find(|pause| {
+        let of = &pause.value;
+        of.tenant == tenant && of.pool.as_deref().is_none_or(|of| of == pool)
+    });
+    if let Some(pause) = pause {
+        let by = &pause.value.by;
+        return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
+    }
+    let breaker = view.breakers().map(|breaker| &breaker.value).find(|breaker| {
+        !breaker.is_closed()
+            && breaker.half_open.is_none()
+            && areas.iter().any(|area| area.scope() == breaker.scope)
+    });
+    breaker.map(|breaker| format!("the breaker is open: {}", breaker.reason))
+}
+
+/// Makes a transaction fail if a pause or a breaker that `stopped` asks about appears before it is committed.
+pub(crate) fn stay_unstopped(
+    txn: &mut Txn,
+    view: &View,
+    tenant: &str,
+    pool: &str,
+    areas: &[Area<'_>],
+) {
+    txn.absent(&pause_of(tenant, None));
+    txn.absent(&pause_of(tenant, Some(pool)));
+    for area in areas {
+        let scope = area.scope();
+        match view.breakers().find(|breaker| breaker.value.scope == scope) {
+            Some(breaker) => txn.check(&*breaker.value, breaker.revision),
+            None => txn.absent(&Breaker::unknown(scope)),
+        }
+    }
+}

@@ -142,6 +142,13 @@ pub struct Counts {
 }
 
 impl Breaker {
+    /// One of which only the scope is said: a key to ask by.
+    pub fn unknown(scope: Scope) -> Self {
+        let (opened_at, last_bad_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        let (reason, half_open, closed) = (String::new(), None, None);
+        Breaker { scope, opened_at, reason, last_bad_at, half_open, closed }
+    }
+
     /// How many more actions it lets pass now; `None` if it does not care.
     pub fn left(&self) -> Option<u32> {
         match (&self.closed, &self.half_open) {

@@ -2,8 +2,10 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
+use crate::safety;
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
+use argosy_core::breaker::Area;
 use argosy_core::catalog::{Catalog, ProviderCatalog};
 use argosy_core::command::{Command, CommandKind, CommandState};
 use argosy_core::field::FieldError;
@@ -29,7 +31,7 @@ pub(super) struct Scene {
     pub(super) book: Option<Stored<PoolBook>>,
     fresh_book: PoolBook,
     books: BTreeMap<String, Stored<ProviderBook>>,
-    stopped: Option<String>,
+    pub(super) stopped: Option<String>,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
@@ -314,24 +316,7 @@ fn busy(sample: &crate::pulse::Sample) -> Option<f32> {
 
 /// Why nothing is done by ourselves in a pool now.
 pub(super) fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
-    use argosy_core::breaker::Scope;
-    let pause = view.pauses().find(|pause| {
-        let of = &pause.value;
-        of.tenant == tenant && of.pool.as_deref().is_none_or(|of| of == pool)
-    });
-    if let Some(pause) = pause {
-        let by = &pause.value.by;
-        return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
-    }
-    let breaker = view.breakers().find(|breaker| {
-        let here = match &breaker.value.scope {
-            Scope::Fleet => true,
-            Scope::Zone { .. } => false,
-            Scope::Pool { tenant: t, pool: p } => t == tenant && p == pool,
-        };
-        here && !breaker.value.is_closed() && breaker.value.half_open.is_none()
-    });
-    breaker.map(|breaker| format!("the breaker is open: {}", breaker.value.reason))
+    safety::stopped(view, tenant, pool, &[Area::Fleet, Area::Pool(tenant, pool)])
 }
 
 /// Nothing was ever bought.

@@ -5,7 +5,9 @@ use super::{Bench, SELF, node_id};
 use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
+use crate::safety;
 use argosy_core::access::Caller;
+use argosy_core::breaker::Area;
 use argosy_core::command::{CommandKind, Order as Command, issue};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance, InstanceId, Reason};
@@ -52,6 +54,9 @@ pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Ve
                 condemned: BTreeSet::new(),
             };
             hand.txn.fence(bench.fence.clone());
+            if !hand.goes_on() {
+                return Ok((None, Vec::new()));
+            }
             let mut to_boot = Vec::new();
             for step in steps {
                 to_boot.extend(hand.step(step)?);
@@ -209,6 +214,20 @@ struct Hand<'a> {
 }
 
 impl<'a> Hand<'a> {
+    /// Whether what was planned may still be done: false if a pause or a breaker came in between. Should one
+    /// come before the commit, that fails.
+    fn goes_on(&mut self) -> bool {
+        let Scene { resource, pool_name, stopped, .. } = self.scene;
+        let tenant = resource.value.tenant.as_str();
+        let areas = [Area::Fleet, Area::Pool(tenant, pool_name)];
+        // The plan knew, and has what is done all the same.
+        if stopped.is_some() {
+            return true;
+        }
+        safety::stay_unstopped(&mut self.txn, self.view, tenant, pool_name, &areas);
+        safety::stopped(self.view, tenant, pool_name, &areas).is_none()
+    }
+
     fn step(&mut self, step: &Step) -> Result<Option<Reboot>, Error> {
         match step {
             Step::Leave { instance, reason } => {
@@ -315,6 +334,16 @@ impl<'a> Hand<'a> {
 
     /// Tells a node something; false if it cannot be told.
     fn command(&mut self, node: &'a Stored<Node>, order: Command) -> Result<bool, Error> {
+        // A zone may be stopped in which only some of the pool's nodes are.
+        if order.automatic {
+            let Node { tenant, pool, .. } = &*node.value;
+            let pool = pool.as_deref().unwrap_or_default();
+            let areas: Vec<Area<'_>> = Area::of(&node.value).collect();
+            if safety::stopped(self.view, tenant, pool, &areas).is_some() {
+                return Ok(false);
+            }
+            safety::stay_unstopped(&mut self.txn, self.view, tenant, pool, &areas);
+        }
         let (kind, automatic, reason) = (order.kind, order.automatic, order.reason.clone());
         let nodes = self.bench.office.nodes();
         let settings = nodes.of_node(&node.value);
