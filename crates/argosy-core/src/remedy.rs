@@ -63,6 +63,14 @@ pub struct Plan {
     pub next: Option<Timestamp>,
 }
 
+impl Plan {
+    /// Whether there is nothing to do now.
+    pub fn is_nothing(&self) -> bool {
+        let Plan { actions, holds, breakers, closed, next: _ } = self;
+        actions.is_empty() && holds.is_empty() && breakers.is_empty() && closed.is_empty()
+    }
+}
+
 /// One thing to do by ourselves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
@@ -252,6 +260,11 @@ impl<'a> Planner<'a> {
     fn look_at(&mut self, index: usize) {
         let Some(subject) = self.fleet.nodes.get(index) else { return };
         let node = subject.node;
+        let at_ease = node.duty == Duty::Active && subject.cordon_pending.is_none();
+        // Most of a fleet: whose settings nobody needs to know.
+        if at_ease && !node.is_bad() && node.held.is_none() {
+            return;
+        }
         let settings = self.settings.of_node(node);
         let bad = judge(subject, self.fleet.excuse, settings);
         match (&node.duty, subject.cordon_pending) {

@@ -134,6 +134,9 @@ pub struct ResourceChange {
 #[derive(Debug, Default)]
 pub struct View {
     revision: Revision,
+    /// When each kind of document was last written, since the first load.
+    changed: BTreeMap<String, Revision>,
+    loaded_at: Revision,
     by_id: HashMap<ResourceId, Stored<Resource>>,
     // In order, for lists.
     resources: BTreeMap<Kind, BTreeMap<ResourceId, Stored<Resource>>>,
@@ -323,6 +326,12 @@ impl View {
         self.revision
     }
 
+    /// The newest commit that may have written or removed a document of a kind: who looked at all of them
+    /// then has seen them.
+    pub fn changed_at<T: Entity>(&self) -> Revision {
+        self.changed.get(T::KIND).copied().unwrap_or(self.loaded_at)
+    }
+
     /// One resource.
     pub fn resource(&self, id: ResourceId) -> Option<&Stored<Resource>> {
         self.by_id.get(&id)
@@ -402,6 +411,7 @@ impl View {
     /// Says up to where the first load goes.
     pub(crate) fn loaded(&mut self, revision: Revision) {
         self.revision = revision;
+        self.loaded_at = revision;
     }
 
     /// Takes in one commit, the next one.
@@ -415,6 +425,12 @@ impl View {
         for (key, document) in documents {
             if let Decoded::Tombstone(tombstone) = &document {
                 tombstones.insert(tombstone.id, tombstone.clone());
+            }
+            match self.changed.get_mut(&key.kind) {
+                Some(changed) => *changed = revision,
+                None => {
+                    self.changed.insert(key.kind.clone(), revision);
+                }
             }
             if let Some(change) = self.set(key, revision, document) {
                 event.add(change);

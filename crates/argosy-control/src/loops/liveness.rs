@@ -127,12 +127,25 @@ struct Desk<'a> {
     listening_since: Duration,
     looked_at: Duration,
     excuse: Option<Excuse>,
-    /// How many nodes there were.
-    fleet: usize,
+    /// Every node that may be heard, as of the commit that last changed one.
+    roster: Vec<Member>,
+    roster_at: Revision,
     /// When the outlook was last written.
     outlook_at: Option<Duration>,
     /// What other processes told, and when we read it.
     told: HashMap<String, (Revision, Duration)>,
+}
+
+/// After how long of silence a node is suspect, and unreachable.
+type Limits = (SignedDuration, SignedDuration);
+
+/// A node that is listened for.
+struct Member {
+    node: Arc<Node>,
+    /// Its place on the board, once it was heard.
+    pulse: Option<Arc<Pulse>>,
+    /// For one that calls, and for one on a stream.
+    limits: [Limits; 2],
 }
 
 impl<'a> Desk<'a> {
@@ -146,7 +159,8 @@ impl<'a> Desk<'a> {
             listening_since: now,
             looked_at: now,
             excuse: None,
-            fleet: 0,
+            roster: Vec::new(),
+            roster_at: Revision::ZERO,
             outlook_at: None,
             told: HashMap::new(),
         }
@@ -176,9 +190,8 @@ impl<'a> Desk<'a> {
             self.listening_since = now;
         }
         self.hear_others(holder, now).await?;
-        let nodes = self.nodes();
-        self.fleet = nodes.len();
-        let mut found = self.sweep(&nodes, now);
+        self.call_roll();
+        let mut found = self.sweep(now);
         self.judge(&mut found, now);
         self.lookout.send_replace(Some(Watching {
             fence: self.fence.clone(),
@@ -193,38 +206,53 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    fn nodes(&self) -> Vec<Arc<Node>> {
-        // Copied, so that nobody waits for us to think.
-        self.office.store.read(|view| {
-            let nodes = view.nodes().map(|node| &node.value);
-            nodes.filter(|node| !matches!(node.duty, Duty::Terminated(_))).cloned().collect()
-        })
+    /// Brings the roster up to date. A fleet that nothing happens to is not copied each second.
+    fn call_roll(&mut self) {
+        let changed_at = self.office.store.read(View::changed_at::<Node>);
+        if self.roster_at < changed_at {
+            // Copied, so that nobody waits for us to think.
+            let nodes: Vec<Arc<Node>> = self.office.store.read(|view| {
+                let nodes = view.nodes().map(|node| &node.value);
+                nodes.filter(|node| !matches!(node.duty, Duty::Terminated(_))).cloned().collect()
+            });
+            let fleet = nodes.len();
+            let member = |node: Arc<Node>| {
+                let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
+                Member { node, pulse: None, limits }
+            };
+            self.roster = nodes.into_iter().map(member).collect();
+            self.roster_at = changed_at;
+        }
+        // Who was never heard has no place on the board yet.
+        for member in self.roster.iter_mut().filter(|member| member.pulse.is_none()) {
+            member.pulse = self.board.find(member.node.id.as_str());
+        }
     }
 
-    fn sweep<'n>(&self, nodes: &'n [Arc<Node>], now: Duration) -> Sweep {
+    fn sweep<'n>(&'n self, now: Duration) -> Sweep {
         let listening_for = now.saturating_sub(self.listening_since);
-        let known = |node: &'n Arc<Node>| {
-            let pulse = self.board.find(node.id.as_str());
-            let (suspect_after, unreachable_after) = self.limits(node, pulse.as_deref());
-            let heard = pulse.and_then(|pulse| pulse.quiet_for(now));
+        let known = |member: &'n Member| {
+            let [by_call, on_stream] = member.limits;
+            let heard = member.pulse.as_ref().and_then(|pulse| pulse.quiet_for(now));
+            let streams = member.pulse.as_ref().is_some_and(|pulse| pulse.on_stream());
+            let (suspect_after, unreachable_after) = if streams { on_stream } else { by_call };
             liveness::Pulse {
-                node: &node.id,
-                liveness: node.liveness,
+                node: &member.node.id,
+                liveness: member.node.liveness,
                 quiet_for: heard.filter(|quiet| *quiet <= listening_for).map(signed),
                 suspect_after,
                 unreachable_after,
             }
         };
-        let fleet: Vec<liveness::Pulse<'n>> = nodes.iter().map(known).collect();
+        let fleet: Vec<liveness::Pulse<'_>> = self.roster.iter().map(known).collect();
         let amnesty = self.office.settings.nodes.fleet.amnesty;
         sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty })
     }
 
     /// How long a node may be silent; a look earlier, so that what is promised is kept.
-    fn limits(&self, node: &Node, pulse: Option<&Pulse>) -> (SignedDuration, SignedDuration) {
+    fn limits(&self, node: &Node, on_stream: bool, fleet: usize) -> Limits {
         let settings = &self.office.settings.nodes;
-        let on_stream = pulse.is_some_and(Pulse::on_stream);
-        let every = settings.heartbeat_every(node.pool.as_deref(), on_stream, self.fleet);
+        let every = settings.heartbeat_every(node.pool.as_deref(), on_stream, fleet);
         let (suspect, unreachable) = limits(settings.of(node.pool.as_deref()), every);
         let early = |time: SignedDuration| time.saturating_sub(signed(EVERY));
         (early(suspect), early(unreachable))
@@ -232,6 +260,7 @@ impl<'a> Desk<'a> {
 
     /// Notices when an isolation begins and when it ends.
     fn judge(&mut self, found: &mut Sweep, now: Duration) {
+        let fleet = self.roster.len();
         let isolated = |excuse: Option<Excuse>| matches!(excuse, Some(Excuse::Isolation { .. }));
         match (isolated(self.excuse), found.excuse) {
             (false, Some(Excuse::Isolation { silent, total })) => {
@@ -242,7 +271,7 @@ impl<'a> Desk<'a> {
                 self.listening_since = now;
                 // Who is still away gets the time that everybody gets after a start of ours.
                 found.marks.retain(|(_, to)| *to == Liveness::Fresh);
-                found.excuse = Some(Excuse::Amnesty { missing: self.fleet, total: self.fleet });
+                found.excuse = Some(Excuse::Amnesty { missing: fleet, total: fleet });
             }
             _ => {}
         }
@@ -317,7 +346,8 @@ impl<'a> Desk<'a> {
             return None;
         }
         let pulse = self.board.find(before.id.as_str());
-        let (suspect_after, _) = self.limits(before, pulse.as_deref());
+        let on_stream = pulse.as_deref().is_some_and(Pulse::on_stream);
+        let (suspect_after, _) = self.limits(before, on_stream, self.roster.len());
         let monotonic = self.office.clock.monotonic();
         let quiet = pulse.and_then(|pulse| pulse.quiet_for(monotonic)).map(signed);
         // It may have been heard since we looked.

@@ -10,12 +10,14 @@ use crate::loops::Beats;
 use crate::loops::liveness::{EVERY, GAP_MAX, Lookout, Watching, signed};
 use crate::office::{Mutation, Office, system};
 use crate::pulse::PulseBoard;
-use crate::safety::cordons_pending;
+use crate::safety::{cordons_pending, pause_of};
 use argosy_core::access::Caller;
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::{Command, CommandKind, Order, enforced, issue, withdrawn};
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger::{Entry, What};
+use argosy_core::liveness::Excuse;
+use argosy_core::node::settings::NodeSettings;
 use argosy_core::node::{Held, Liveness, Node, NodeId};
 use argosy_core::remedy::{Action, ActionKind, Fleet, Plan, Subject, back_at, plan};
 use argosy_store::engine::Fence;
@@ -43,6 +45,9 @@ const REST: u32 = 4;
 /// How many nodes are acted on in one commit. More would share the price of a commit better, but one
 /// node that changes meanwhile makes all of them be decided again.
 const BATCH_MAX: usize = 100;
+
+/// How often everything is looked at although nothing changed and no alarm is due.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
 /// Runs until the process ends.
 pub(crate) async fn run(
@@ -100,6 +105,45 @@ struct Desk<'a> {
     thought: Duration,
     /// When to look again although nothing changed.
     next: Option<Timestamp>,
+    /// What the last plan was made from and when, if there was nothing to do.
+    idle: Option<(Basis, Duration)>,
+}
+
+/// What a plan is made from, but for the time: while it is the same, so is the plan.
+struct Basis {
+    /// When nodes, commands, breakers and pauses last changed.
+    revisions: [Revision; 4],
+    settings: Arc<NodeSettings>,
+    fence: Fence,
+    listening_since: Duration,
+    excuse: Option<Excuse>,
+}
+
+impl Basis {
+    fn of(office: &Office, watching: &Watching) -> Self {
+        let Watching { fence, listening_since, excuse, .. } = watching.clone();
+        let settings = office.nodes();
+        let revisions = office.store.read(|view| {
+            let (nodes, commands) = (view.changed_at::<Node>(), view.changed_at::<Command>());
+            [nodes, commands, view.changed_at::<Breaker>(), view.changed_at::<Pause>()]
+        });
+        Basis { revisions, settings, fence, listening_since, excuse }
+    }
+}
+
+impl PartialEq for Basis {
+    fn eq(&self, other: &Self) -> bool {
+        // Settings that are read anew are another copy.
+        Arc::ptr_eq(&self.settings, &other.settings)
+            && self.revisions == other.revisions
+            && (&self.fence, self.listening_since, self.excuse)
+                == (&other.fence, other.listening_since, other.excuse)
+    }
+}
+
+/// Nobody asks whether a node was heard that is well and in service.
+fn is_asked(node: &Node) -> bool {
+    node.is_bad() || node.duty.hold().is_some()
 }
 
 /// The revisions that nodes had when the plan was made.
@@ -127,18 +171,23 @@ impl Picture {
 impl<'a> Desk<'a> {
     fn new(office: &'a Office, board: &'a PulseBoard) -> Self {
         let (lost, thought) = (HashMap::new(), Duration::ZERO);
-        Desk { office, board, lost, listening_since: None, thought, next: None }
+        Desk { office, board, lost, listening_since: None, thought, next: None, idle: None }
     }
 
     /// Plans, and does it.
     async fn look(&mut self, watching: &Watching) -> Result<(), Error> {
-        self.next = None;
         let monotonic = self.office.clock.monotonic();
         let blind = GAP_MAX < monotonic.saturating_sub(watching.looked_at);
         // Whoever does not see what is must not act on what was.
         if blind || self.office.store.trouble().is_some() {
+            (self.next, self.idle) = (None, None);
             return Ok(());
         }
+        let basis = Basis::of(self.office, watching);
+        if self.is_idle(&basis, monotonic) {
+            return Ok(());
+        }
+        (self.next, self.idle) = (None, None);
         if self.listening_since != Some(watching.listening_since) {
             self.listening_since = Some(watching.listening_since);
             self.lost.clear();
@@ -146,7 +195,7 @@ impl<'a> Desk<'a> {
         let picture = self.office.store.read(Picture::of);
         self.count_lost(&picture.nodes, monotonic);
         let now = self.office.clock.now();
-        let settings = &*self.office.nodes();
+        let settings = &*basis.settings;
         let fleet = self.fleet(&picture, watching, monotonic);
         let plan = plan(&fleet, settings, now);
         let change = Change::Fleet { fleet: &fleet, plan: &plan, settings, now };
@@ -157,7 +206,22 @@ impl<'a> Desk<'a> {
         }
         self.thought = self.office.clock.monotonic().saturating_sub(monotonic);
         self.next = plan.next;
+        // Who is bad and was not heard yet may be heard any time; nothing is written then.
+        let unheard = |of: &Subject<'_>| !of.heard && is_asked(of.node);
+        if plan.is_nothing() && !fleet.nodes.iter().any(unheard) {
+            self.idle = Some((basis, monotonic));
+            return Ok(());
+        }
         self.carry_out(&plan, &picture, &watching.fence).await
+    }
+
+    /// Whether a look would find what the last one found: nothing to do.
+    fn is_idle(&self, basis: &Basis, monotonic: Duration) -> bool {
+        let due = self.next.is_some_and(|at| at <= self.office.clock.now());
+        !due && self
+            .idle
+            .as_ref()
+            .is_some_and(|(was, at)| monotonic.saturating_sub(*at) < LOOK_ANYWAY && was == basis)
     }
 
     fn count_lost(&mut self, nodes: &[Stored<Node>], now: Duration) {
@@ -179,9 +243,7 @@ impl<'a> Desk<'a> {
         let listening_for = monotonic.saturating_sub(watching.listening_since);
         let subject = |node: &'p Stored<Node>| {
             let node = &*node.value;
-            // Nobody asks whether a node was heard that is well and in service.
-            let asked = node.is_bad() || node.duty.hold().is_some();
-            let pulse = asked.then(|| self.board.find(node.id.as_str())).flatten();
+            let pulse = is_asked(node).then(|| self.board.find(node.id.as_str())).flatten();
             let quiet = pulse.and_then(|pulse| pulse.quiet_for(monotonic));
             let since = self.lost.get(&node.id);
             Subject {
@@ -292,7 +354,7 @@ impl<'a> Desk<'a> {
                     done.push(action);
                     if !stops {
                         unpaused.insert((&node.value.tenant, None));
-                        unpaused.insert((&node.value.tenant, node.value.pool.as_ref()));
+                        unpaused.insert((&node.value.tenant, node.value.pool.as_deref()));
                     }
                 }
             }
@@ -412,17 +474,6 @@ impl<'a> Desk<'a> {
         };
         self.office.decide(decide).await?;
         Ok(())
-    }
-}
-
-/// The key of a pause: the rest of it does not matter.
-fn pause_of(tenant: &str, pool: Option<&String>) -> Pause {
-    Pause {
-        tenant: tenant.to_owned(),
-        pool: pool.cloned(),
-        by: String::new(),
-        reason: String::new(),
-        at: Timestamp::UNIX_EPOCH,
     }
 }
 

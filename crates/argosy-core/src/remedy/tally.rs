@@ -2,7 +2,7 @@
 
 use super::{Fleet, Plan, turned_bad_at};
 use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
-use crate::node::settings::{BreakerSettings, Budget, NodeSettings};
+use crate::node::settings::{BreakerSettings, Budget, NodeSettings, PoolSettings};
 use crate::node::{Duty, Node};
 use crate::pool::BY;
 use jiff::Timestamp;
@@ -114,12 +114,24 @@ pub(super) struct Tallies<'a> {
 
 const NOWHERE: usize = usize::MAX;
 
+/// Whether two nodes count in the same places.
+fn is_beside(a: &Node, b: &Node) -> bool {
+    let (here, there) = (&a.place, &b.place);
+    a.pool == b.pool
+        && a.tenant == b.tenant
+        && here.zone == there.zone
+        && here.region == there.region
+        && here.provider == there.provider
+}
+
 impl<'a> Tallies<'a> {
     pub(super) fn count(fleet: &Fleet<'a>, settings: &NodeSettings, now: Timestamp) -> Self {
         let (list, deserted) = (Vec::new(), Vec::new());
         let places = Vec::with_capacity(fleet.nodes.len());
         let mut all = Tallies { list, places, deserted };
         let mut known: HashMap<Area<'a>, usize> = HashMap::new();
+        // Neighbours are mostly in one pool: it is not looked up for each of them.
+        let mut last: Option<(&'a Node, [usize; 3], &PoolSettings)> = None;
         let (mut bad, mut replaced) = (Vec::new(), Vec::new());
         for subject in &fleet.nodes {
             let node = subject.node;
@@ -135,15 +147,22 @@ impl<'a> Tallies<'a> {
                 }
                 continue;
             }
-            let mut places = [NOWHERE; 3];
-            for (place, area) in places.iter_mut().zip(Area::of(node)) {
-                *place = *known.entry(area).or_insert_with(|| {
-                    all.list.push(Tally::new(area, node, settings));
-                    all.list.len() - 1
-                });
-            }
+            let (places, pool) = match last {
+                Some((last, places, pool)) if is_beside(last, node) => (places, pool),
+                _ => {
+                    let mut places = [NOWHERE; 3];
+                    for (place, area) in places.iter_mut().zip(Area::of(node)) {
+                        *place = *known.entry(area).or_insert_with(|| {
+                            all.list.push(Tally::new(area, node, settings));
+                            all.list.len() - 1
+                        });
+                    }
+                    (places, settings.of_node(node))
+                }
+            };
+            last = Some((node, places, pool));
             all.places.push(places);
-            let warm = !passed(node.joined_at, settings.of_node(node).warm_up, now);
+            let warm = !passed(node.joined_at, pool.warm_up, now);
             let hold = node.duty.hold();
             let out_since = hold.filter(|hold| hold.automatic).map(|hold| hold.at);
             let out_since = out_since.or(subject.cordon_pending);
