@@ -15,7 +15,7 @@ mod process;
 mod script;
 mod tape;
 
-use crate::dice::Dice;
+use crate::dice::{Dice, ln};
 use crate::oracle::Oracle;
 use crate::outcome::{Outcome, Violation};
 use crate::run::{Product, RunError, Watcher};
@@ -125,6 +125,8 @@ pub(crate) struct World {
     oracle: Oracle,
     gauge: Gauge,
     trials: u64,
+    /// When the fleet was last counted, its machines and its GPUs.
+    counted: (Option<Duration>, f64, f64),
     errands: script::Errands,
     next_beat: Instant,
     /// Until when time is played whatever happens, on the timer.
@@ -250,6 +252,7 @@ impl World {
             oracle,
             gauge,
             trials: 0,
+            counted: (None, 0.0, 0.0),
             errands: script::Errands::default(),
             next_beat: timer(),
             play_until: timer(),
@@ -342,7 +345,7 @@ impl World {
                 StartupPattern::Instant => 0.0,
                 StartupPattern::Linear => place / count,
                 // Twice as many in each twentieth of the time.
-                StartupPattern::Exponential => (place + 1.0).log2() / (count + 1.0).log2(),
+                StartupPattern::Exponential => ln(place + 1.0) / ln(count + 1.0),
                 StartupPattern::Wave => (place / batch).floor() / (count / batch).ceil().max(1.0),
             };
             let off = (self.dice.boot.share() * 2.0 - 1.0) * startup.jitter * over;

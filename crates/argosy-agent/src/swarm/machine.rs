@@ -117,12 +117,18 @@ impl Load {
         let period = self.period.as_secs().max(1);
         let phase = share(node_id, "phase");
         let turns = now.as_second().rem_euclid(period) as f32 / period as f32 + phase;
-        let wave = (turns * std::f32::consts::TAU).sin();
         // A second, faster wave: no real curve is as smooth as one.
-        let ripple = (turns * 7.0 * std::f32::consts::TAU).sin();
-        let percent = self.mean_percent + self.swing_percent * (0.85 * wave + 0.15 * ripple);
-        percent.clamp(0.0, 100.0)
+        let swing = 0.85 * wave(turns) + 0.15 * wave(turns * 7.0);
+        (self.mean_percent + self.swing_percent * swing).clamp(0.0, 100.0)
     }
+}
+
+/// A hill and a valley in each turn, from 1 to -1. Not a sine: the last bit of that is the platform's.
+fn wave(turns: f32) -> f32 {
+    let part = turns.rem_euclid(1.0);
+    let half = (part * 2.0).fract();
+    let hill = 4.0 * half * (1.0 - half);
+    if part < 0.5 { hill } else { -hill }
 }
 
 /// What a machine keeps while it is off.

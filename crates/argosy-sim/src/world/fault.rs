@@ -16,14 +16,17 @@ use std::time::Duration;
 /// A day, in seconds.
 const DAY: f64 = 86_400.0;
 
-/// When to look again at a cause whose fleet is empty.
-const EMPTY: Duration = Duration::from_secs(3_600);
+/// For how long a rate that was worked out from the size of the fleet is gone by. What has not happened by then
+/// is drawn anew, which changes no chance: what is waited for does not know how long it was.
+const RATE_HOLDS: Duration = Duration::from_secs(3_600);
 
 /// Something that is tried: it may be left out.
 #[derive(Clone, Debug)]
 pub(crate) enum Trial {
     /// A cause of the hardware.
     Hardware(usize),
+    /// A cause of the hardware that did not come while its rate held.
+    NotYet(usize),
     /// One fault brings another.
     Cascade { near: usize, effect: Box<Effect>, cause: String, depth: u32 },
     /// A place goes away.
@@ -70,12 +73,7 @@ impl World {
     fn draw(&mut self, trial: Trial) {
         let trouble = &self.trouble;
         let per_day = match &trial {
-            Trial::Hardware(index) => match trouble.hardware.get(*index).map(|cause| cause.rate) {
-                Some(Rate::PerDay(rate)) => rate,
-                Some(Rate::PerMillionGpuHours(rate)) => rate * 24.0 * self.gpus() / 1e6,
-                Some(Rate::PerThousandNodeDays(rate)) => rate * self.machines_on() / 1e3,
-                None => 0.0,
-            },
+            Trial::Hardware(index) => return self.draw_hardware(*index),
             Trial::Partition => trouble.link.partitions_per_day,
             Trial::StockOut => trouble.cloud.stockouts_per_day,
             Trial::Reclaim => trouble.cloud.reclaimed_per_day,
@@ -83,46 +81,57 @@ impl World {
             Trial::Crash => trouble.control.crashes_per_day,
             Trial::Pause => trouble.control.pauses_per_day,
             Trial::ClockJump => trouble.control.clock_jumps_per_day,
-            Trial::Cascade { .. } | Trial::Outage(_) => return,
+            Trial::NotYet(_) | Trial::Cascade { .. } | Trial::Outage(_) => return,
         };
-        let configured = if let Trial::Hardware(index) = &trial {
-            self.trouble.hardware.get(*index).is_some()
-        } else {
-            0.0 < per_day
-        };
-        if !configured {
-            return;
+        if 0.0 < per_day {
+            let wait = self.dice.fault.wait(DAY / per_day);
+            self.heap.push(self.now() + Duration::from_secs_f64(wait), Happening::Trial(trial));
         }
+    }
+
+    /// Draws when a cause of the hardware next comes, by the machines that are there.
+    fn draw_hardware(&mut self, index: usize) {
+        let Some(rate) = self.trouble.hardware.get(index).map(|cause| cause.rate) else { return };
+        let (machines, gpus) = self.there();
+        let per_day = match rate {
+            Rate::PerDay(rate) => rate,
+            Rate::PerMillionGpuHours(rate) => rate * 24.0 * gpus / 1e6,
+            Rate::PerThousandNodeDays(rate) => rate * machines / 1e3,
+        };
         let now = self.now();
-        if per_day <= 0.0 {
-            // Nobody is there yet to whom it could happen.
-            let wait = EMPTY.min(plain(self.scenario.duration) / 200);
-            return self.heap.push(now + wait, Happening::Trial(Trial::Hardware(usize::MAX)));
+        let holds = RATE_HOLDS.min(plain(self.scenario.duration) / 200);
+        let wait = if 0.0 < per_day { self.dice.fault.wait(DAY / per_day) } else { f64::INFINITY };
+        if wait < holds.as_secs_f64() {
+            let at = now + Duration::from_secs_f64(wait);
+            self.heap.push(at, Happening::Trial(Trial::Hardware(index)));
+        } else {
+            self.heap.push(now + holds, Happening::Trial(Trial::NotYet(index)));
         }
-        let wait = self.dice.fault.wait(DAY / per_day);
-        self.heap.push(now + Duration::from_secs_f64(wait), Happening::Trial(trial));
     }
 
-    /// GPUs of machines that are there.
-    fn gpus(&self) -> f64 {
+    /// How many machines are there, and how many GPUs they have.
+    fn there(&mut self) -> (f64, f64) {
+        let now = self.now();
+        let (counted_at, machines, gpus) = self.counted;
+        // All causes ask at about the same time, and a fleet may be large.
+        if counted_at.is_some_and(|at| now.saturating_sub(at) < Duration::from_secs(10)) {
+            return (machines, gpus);
+        }
         let there = self.units.iter().filter(|unit| !unit.dead);
-        there.map(|unit| f64::from(unit.spec.gpus)).sum()
-    }
-
-    fn machines_on(&self) -> f64 {
-        self.units.iter().filter(|unit| !unit.dead).count() as f64
+        let sum =
+            |(machines, gpus), unit: &Unit| (machines + 1.0, gpus + f64::from(unit.spec.gpus));
+        let (machines, gpus) = there.fold((0.0, 0.0), sum);
+        self.counted = (Some(now), machines, gpus);
+        (machines, gpus)
     }
 
     /// The time of a fault has come.
     pub(crate) fn try_fault(&mut self, trial: Trial) {
-        if let Trial::Hardware(usize::MAX) = trial {
-            for index in 0..self.trouble.hardware.len() {
-                self.draw(Trial::Hardware(index));
-            }
-            return;
-        }
         if plain(self.scenario.duration) <= self.now() {
             return;
+        }
+        if let Trial::NotYet(index) = trial {
+            return self.draw_hardware(index);
         }
         self.draw(trial.clone());
         self.trials += 1;
@@ -153,6 +162,7 @@ impl World {
                     self.spread(unit, &cause.name, &effect, 1);
                 }
             }
+            Trial::NotYet(_) => {}
             Trial::Cascade { near, effect, cause, depth } => {
                 let target = self.neighbour(near);
                 if let Some(unit) = target.filter(|_| !skip) {

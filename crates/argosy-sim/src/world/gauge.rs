@@ -6,11 +6,13 @@ use crate::oracle::Turn;
 use crate::outcome::{Checked, Fault, Money, Outcome, RuleHits, Series};
 use crate::scenario::{Effect, Scenario};
 use crate::workload::Workload;
+use argosy_core::adapter::Tri;
 use argosy_core::health::HealthState;
 use argosy_core::instance::State;
 use argosy_core::ledger::{self, What};
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::remedy::allowed;
+use argosy_core::status::Condition;
 use argosy_store::engine::{Append, Commit, Revision};
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -434,11 +436,13 @@ impl World {
 
     /// What is not as it was asked to be; `None` if everything is.
     pub(crate) fn unsettled(&self) -> Option<String> {
-        let pool = self.pools().find(|(_, phase)| phase.as_str() != "Ready");
-        if let Some((name, phase)) = pool {
+        let pool = self.pools().find(|(_, phase, _)| phase.as_str() != "Ready");
+        if let Some((name, phase, pool)) = pool {
+            let phase = phase.as_str();
+            let says = |it: &&Condition| it.status == Tri::False && !it.message.is_empty();
+            let why = pool.conditions.iter().rfind(says).map_or("", |it| it.message.as_str());
             return Some(format!(
-                "the pool {name} is {} although nothing goes wrong any more",
-                phase.as_str()
+                "the pool {name} is {phase} although nothing goes wrong any more: {why}"
             ));
         }
         let command = self.oracle.open_command(self.clock.now());

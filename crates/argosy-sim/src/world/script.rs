@@ -12,7 +12,7 @@ use argosy_control::{Control, Error};
 use argosy_core::command::CommandKind;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
-use argosy_core::resource::{Kind, Patch, Strategy};
+use argosy_core::resource::{Kind, Patch, Resource, Strategy};
 use argosy_core::status::{Phase, phase};
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -293,8 +293,8 @@ impl World {
                 Checked { expected, found: count.to_string(), holds }
             }
             Assertion::PoolReady(pool) => {
-                let found = self.pools().find(|(name, _)| name == pool);
-                let found = found.map_or("unknown", |(_, phase)| phase.as_str()).to_owned();
+                let found = self.pools().find(|(name, ..)| name == pool);
+                let found = found.map_or("unknown", |(_, phase, _)| phase.as_str()).to_owned();
                 let holds = found == Phase::Ready.as_str();
                 Checked { expected: format!("the pool {pool} is Ready"), found, holds }
             }
@@ -321,13 +321,13 @@ impl World {
     }
 
     /// Every pool, by cluster and name, and how it is.
-    pub(crate) fn pools(&self) -> impl Iterator<Item = (String, Phase)> {
+    pub(crate) fn pools(&self) -> impl Iterator<Item = (String, Phase, &Resource)> {
         let resources = self.oracle.resources.values();
         let pools = resources.filter(|resource| resource.kind == Kind::NodePool);
         pools.map(|pool| {
             let owner = pool.owner.and_then(|owner| self.oracle.resources.get(&owner.to_string()));
             let owner = owner.map_or("", |owner| owner.name.as_str());
-            (format!("{owner}.{}", pool.name), phase(pool))
+            (format!("{owner}.{}", pool.name), phase(pool), &**pool)
         })
     }
 
