@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// How many runs are spent on making a seed small. Each is a run of the scenario at most.
-const RUNS_MAX: u32 = 60;
+pub const RUNS_MAX: usize = 60;
 
 /// How many lines a story has.
 const LINES_MAX: usize = 60;
@@ -93,7 +93,7 @@ struct Shrink<'a> {
     scenario: Scenario,
     cut: Cut,
     invariant: String,
-    runs: u32,
+    runs: usize,
 }
 
 impl Shrink<'_> {
@@ -109,6 +109,7 @@ impl Shrink<'_> {
         self.runs += 1;
         let cut = cut.unwrap_or(&self.cut).clone();
         let ran = ran(scenario, self.product, self.seed, self.watcher, cut, false)?;
+        self.watcher.done(&ran.outcome);
         let same = ran.outcome.violations.into_iter().find(|it| it.invariant == self.invariant);
         Ok(same.map(|violation| (ran.trials, violation)))
     }

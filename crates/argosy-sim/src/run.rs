@@ -91,7 +91,7 @@ impl Watcher {
         self.events.fetch_add(events, Ordering::Relaxed);
     }
 
-    fn done(&self, outcome: &Outcome) {
+    pub(crate) fn done(&self, outcome: &Outcome) {
         self.seeds_done.fetch_add(1, Ordering::Relaxed);
         if !outcome.violations.is_empty() {
             self.failing.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use crate::config::Duration;
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Paint, Screen, clean, document, note, print, span};
 use argosy_control::clock::Clock;
-use argosy_sim::explain::{Story, explain};
+use argosy_sim::explain::{RUNS_MAX, Story, explain};
 use argosy_sim::outcome::Outcome;
 use argosy_sim::report;
 use argosy_sim::report::text::{Pen, Tone};
@@ -91,9 +91,8 @@ pub(super) fn play(
 
 /// Makes a failing seed small; `None` if it does not fail.
 pub(super) fn shrink(given: &Given, seed: u64, screen: Screen) -> Result<Option<Story>, Failure> {
-    // Nobody knows how many runs it takes: the bar shows the first.
-    let whole = given.scenario.duration.as_secs_f64();
-    let progress = Progress::new(screen, "", 1, whole, None);
+    let whole = given.scenario.duration.as_secs_f64() * RUNS_MAX as f64;
+    let progress = Progress { noun: "runs", ..Progress::new(screen, "", RUNS_MAX, whole, None) };
     let work = |watcher: &Watcher| explain(&given.scenario, &given.product, seed, watcher);
     watched(work, progress, &given.about.reference).map(|(story, _)| story)
 }
@@ -168,6 +167,8 @@ struct Progress {
     bar: ProgressBar,
     label: String,
     seeds: usize,
+    /// What they are called.
+    noun: &'static str,
     /// Simulated seconds in all.
     whole: f64,
     limit: Option<time::Duration>,
@@ -189,7 +190,8 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
         let style = ProgressStyle::with_template("{elapsed:>5} {bar:24} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { bar, label: label.to_owned(), seeds, whole, limit, next_line: LINE_EVERY }
+        let (label, noun) = (label.to_owned(), "seeds");
+        Self { bar, label, seeds, noun, whole, limit, next_line: LINE_EVERY }
     }
 
     fn show(&mut self, watcher: &Watcher, passed: time::Duration) {
@@ -214,7 +216,8 @@ impl Progress {
     ) -> (f64, String) {
         let passed = passed.as_secs_f64().max(1e-3);
         // The world is given time to settle after the end, so more may pass than was asked for.
-        let share = (simulated / self.whole.max(1.0)).clamp(0.0, 1.0);
+        let share = (simulated / self.whole.max(1.0)).max(done as f64 / self.seeds.max(1) as f64);
+        let share = share.clamp(0.0, 1.0);
         let by_limit = self.limit.map_or(0.0, |limit| passed / limit.as_secs_f64().max(1e-3));
         let nearer = share.max(by_limit.min(1.0));
         let left = match nearer {
@@ -229,7 +232,7 @@ impl Progress {
             seeds => {
                 let failed =
                     if failing == 0 { String::new() } else { format!(", {failing} FAILED") };
-                format!("{done} of {seeds} seeds{failed}, {} simulated", length(simulated))
+                format!("{done} of {seeds} {}{failed}, {} simulated", self.noun, length(simulated))
             }
         };
         (nearer, format!("{}{what}, {rate} days/s{left}", self.label))
