@@ -234,7 +234,7 @@ function Orphans({ list }: { list: readonly Orphan[] }) {
       width: '120px',
       cell: (one) =>
         one.reap ? (
-          <span class="muted">being returned</span>
+          <span class="muted" title="Asked for. A machine is left alone for ten minutes after it was first seen.">to be returned</span>
         ) : mayAdminister.value ? (
           <button type="button" class="button button-small button-danger" onClick={() => (reaping.value = one)}>
             Return…
@@ -280,7 +280,7 @@ function ReapDialog({ orphan, onClose }: { orphan: Orphan; onClose: () => void }
     try {
       await post(path, { reason: reason.value.trim() });
       await orphans.refresh();
-      toast('The machine is being returned.');
+      toast('The machine is to be returned.');
       onClose();
     } catch (thrown) {
       problem.value = asProblem(thrown);
@@ -304,7 +304,8 @@ function ReapDialog({ orphan, onClose }: { orphan: Orphan; onClose: () => void }
       <form id="reap-form" onSubmit={act}>
         <p>
           <Text value={orphan.name || orphan.machine_id} max={80} />, a <Text value={orphan.machine_type} max={60} /> in <Text value={`${orphan.provider} ${orphan.zone ?? orphan.region}`} max={60} />
-          {orphan.cost_per_hour !== undefined && `, ${money(orphan.cost_per_hour)} an hour`}. Whatever runs on it is lost.
+          {orphan.cost_per_hour !== undefined && `, ${money(orphan.cost_per_hour)} an hour`}. Whatever runs on it is lost. It goes with
+          the next listing, but not before it was known for ten minutes: a record may still come for it.
         </p>
         <label>
           Why
