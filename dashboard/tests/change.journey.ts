@@ -1,6 +1,5 @@
 /** What people change by hand, and what they are shown before it happens. */
-import type { Page } from '@playwright/test';
-import { BASE, expect, FLEET, live, MACHINES_MS, REFUSALS, test } from './harness';
+import { BASE, expect, FLEET, live, MACHINES_MS, REFUSALS, rewrite, test } from './harness';
 import { Server } from './server';
 
 interface Instance {
@@ -68,15 +67,6 @@ test.afterAll(async () => {
 });
 // What the server refuses in a dry run, the browser calls an error.
 test.beforeEach(({ troubles }) => troubles.allow(REFUSALS));
-
-/** The document in the editor with one text in it exchanged. */
-async function rewrite(page: Page, from: string, to: string): Promise<void> {
-  const editor = page.getByRole('textbox', { name: /^YAML of/ });
-  await expect(editor).toBeVisible();
-  const text = await editor.inputValue();
-  expect(text).toContain(from);
-  await editor.fill(text.replace(from, to));
-}
 
 test('YAML is edited: a dry run, a difference, and only then a change', async ({ page }) => {
   const before = await server.call<Declared>('GET', LAB);

@@ -19,13 +19,15 @@ export interface PlotLine {
 
 interface Props {
   title: string;
-  /** The places on the axis: milliseconds since 1970, or seconds since the beginning where `since` is true. */
+  /** The places on the axis: seconds since the beginning. */
   at: readonly number[];
   lines: readonly PlotLine[];
   format: (value: number) => string;
   /** Words for a place on the axis. */
   place: (at: number) => string;
   height?: number;
+  /** Of things that are counted: nothing is marked between two whole numbers. */
+  whole?: boolean;
   /** The least range of the upright axis. */
   from?: number;
   to?: number;
@@ -35,6 +37,10 @@ interface Props {
 
 /** Narrower, and the axis leaves nothing to plot in. */
 const WIDTH_MIN = 200;
+
+/** Steps of the axes: whole numbers, and spans as people say them. */
+const WHOLE = [1, 2, 5].flatMap((step) => [0, 1, 2, 3, 4, 5].map((zeros) => step * 10 ** zeros)).sort((a, b) => a - b);
+const SPANS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 10_800, 14_400, 21_600, 43_200, ...[1, 2, 5, 7, 14, 30, 60, 90, 180].map((days) => days * 86_400)];
 
 /** From `from` or lower to a little above the highest; or exactly to `to`. */
 export function range(low: number | null, high: number | null, from: number, to?: number): [number, number] {
@@ -83,16 +89,17 @@ export function useUplot(height: number, options: (paint: Paint) => Omit<uPlot.O
   return box;
 }
 
-export function Plot({ title, at, lines, format, place, height = 170, from = 0, to, sync }: Props) {
+export function Plot({ title, at, lines, format, place, height = 170, whole = false, from = 0, to, sync }: Props) {
   const box = useUplot(
     height,
     ({ colour, axis }) => ({
+      padding: [8, 20, 0, 0],
       cursor: { y: false, points: { size: 6 }, ...(sync ? { sync: { key: sync } } : {}) },
       legend: { live: true },
       scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high, from, to) } },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map(place), space: 74, size: 26 },
-        { ...axis, values: (_, ticks) => ticks.map(format), size: 56 },
+        { ...axis, values: (_, ticks) => ticks.map(place), incrs: SPANS, space: 74, size: 26 },
+        { ...axis, values: (_, ticks) => ticks.map(format), ...(whole ? { incrs: WHOLE } : {}), size: 56 },
       ],
       series: [
         { label: 'at', value: (_, value) => (value === null ? '' : place(value)) },

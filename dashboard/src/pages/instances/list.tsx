@@ -66,7 +66,7 @@ export default function Instances() {
       <dl class="numbers live">
         <Number name="Machines" value={count(sum.machines)} />
         <Number name="Now" value={`${money(sum.cost)}/h`} also={`${money(sum.cost * 24 * 30)} in 30 days`} />
-        <Number name="Doing no work" value={`${money(sum.wasted)}/h`} also={sum.reasons.length > 0 ? sum.reasons.slice(0, 3).map((one) => `${one.machines} ${one.reason}`).join(', ') : 'nothing is idle by our doing'} tone={sum.wasted > 0 ? 'warn' : undefined} />
+        <Number name="Doing no work" value={nodes.ready.value ? `${money(sum.wasted)}/h` : '…'} also={!nodes.ready.value ? 'asking what their nodes do' : sum.reasons.length > 0 ? sum.reasons.slice(0, 3).map((one) => `${one.machines} ${one.reason}`).join(', ') : 'nothing is idle by our doing'} tone={sum.wasted > 0 ? 'warn' : undefined} />
         <Number name="Orphans" value={`${money(orphans.data.value?.cost_per_hour ?? 0)}/h`} also={plural(lost.length, 'machine')} tone={lost.length > 0 ? 'bad' : undefined} to={href('/instances', { tab: 'orphans' })} />
       </dl>
       <Tabs tabs={tabs} label="Parts of this page" />

@@ -9,7 +9,7 @@ import { query, segment, setQuery } from '../../lib/router';
 import type { LedgerEntry } from '../../lib/types';
 import { Empty, ErrorBox, Spinner } from '../../ui/basics';
 import { useUplot } from '../../ui/plot';
-import { append, empty, fromHistory, type GpuHistory, METRICS, type Metric, newest, type Series } from './series';
+import { append, empty, fromHistory, type GpuHistory, METRICS, type Metric, newest, type Series, span } from './series';
 
 /** What a graph can show at once; the server keeps an hour. */
 const RANGES = [
@@ -118,15 +118,15 @@ function Graph({ metric, series, tick, seconds, selected, marks }: GraphProps) {
   const box = useUplot(
     150,
     ({ colour, axis }) => ({
-      padding: [8, 4, 0, 0],
+      padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { sync: { key: SYNC }, drag: { x: false, y: false }, points: { size: 5 } },
       scales: {
-        x: { time: true, range: (_, __, max) => [max - state.current.seconds, max] },
+        x: { time: true, range: (_, min, max) => span(min, max, state.current.seconds) },
         y: { range: (_, min, max) => metric.range(min, max) },
       },
       axes: [
-        { ...axis, size: 26, space: 70, values: (_, splits) => splits.map((at) => timeOfDay(at, state.current.seconds)) },
+        { ...axis, size: 26, space: 70, values: (_, splits, __, ___, step) => splits.map((at) => timeOfDay(at, step)) },
         { ...axis, size: 44, space: 32, values: (_, splits) => splits.map((value) => metric.axis(value)) },
       ],
       series: [
@@ -163,8 +163,8 @@ function Graph({ metric, series, tick, seconds, selected, marks }: GraphProps) {
   );
 }
 
-function timeOfDay(at: number, seconds: number): string {
-  return new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', ...(seconds <= 300 ? { second: '2-digit' } : {}) });
+function timeOfDay(at: number, step: number): string {
+  return new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', ...(step < 60 ? { second: '2-digit' } : {}) });
 }
 
 /** An upright line where something happened to the node. */
