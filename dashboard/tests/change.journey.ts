@@ -339,6 +339,15 @@ test('a search is kept in the address: sorted, reloaded, sent to somebody, and b
   await expect(rows).toHaveCount(3);
 });
 
+test('a cluster is found by its id as well, with its machines', async ({ page }) => {
+  const { id } = await server.call<{ id: string }>('GET', LAB);
+  expect(id).not.toBe('lab');
+  await page.goto(`${server.url}/ui/clusters/${id}/pools/gpus`);
+  const parts = page.getByRole('navigation', { name: 'Parts of this page' });
+  await expect(parts.getByRole('link', { name: 'Machines' })).toContainText('3');
+  await expect(page.getByRole('link', { name: 'lab', exact: true })).toBeVisible();
+});
+
 test('the palette is walked with the arrows', async ({ page }) => {
   await page.goto(`${server.url}/ui/clusters`);
   await live(page);
