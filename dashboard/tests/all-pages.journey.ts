@@ -67,6 +67,8 @@ interface Shown {
   ready: (page: Page) => Promise<unknown>;
   /** There is a picture of it in the documents. */
   picture?: boolean;
+  /** What the picture is about, where that is not at the top. */
+  about?: string;
 }
 
 const heading = (page: Page) => expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible();
@@ -148,8 +150,10 @@ const PAGES: Shown[] = [
       await page.getByRole('button', { name: 'Backtest' }).click();
       const changes = page.getByRole('table', { name: 'Nodes that would be treated otherwise' });
       await expect(changes.locator('tbody tr').first()).toBeVisible({ timeout: MACHINES_MS });
+      await page.getByRole('textbox', { name: /^YAML of/ }).evaluate((editor) => editor.scrollTo(0, 0));
     },
     picture: true,
+    about: '.backtest',
   },
   { name: 'events', path: '/events', ready: table('Events'), picture: true },
   { name: 'audit', path: '/audit', ready: table('Audit log'), picture: true },
@@ -212,9 +216,11 @@ async function lookAt(page: Page, name: string): Promise<void> {
   await accessible(page, `${name}, phone`);
 }
 
-async function photograph(page: Page, name: string): Promise<void> {
+async function photograph(page: Page, name: string, about?: string): Promise<void> {
   for (const [size, word] of [[DESK, ''], [PHONE, '-phone']] as const) {
     await page.setViewportSize(size);
+    await page.evaluate(() => scrollTo(0, 0));
+    if (about) await page.locator(about).scrollIntoViewIfNeeded();
     for (const colours of ['light', 'dark'] as const) {
       await theme(page, colours);
       const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
@@ -223,7 +229,7 @@ async function photograph(page: Page, name: string): Promise<void> {
   }
 }
 
-for (const { name, path, ready, picture = false } of PAGES) {
+for (const { name, path, ready, picture = false, about } of PAGES) {
   // A run for the pictures has ten times the nodes; the rules are looked at in every other.
   if (update && !picture) continue;
   test(`${name}: readable for everybody, in light and dark, at a desk and on a phone`, async ({ page, troubles }) => {
@@ -232,7 +238,7 @@ for (const { name, path, ready, picture = false } of PAGES) {
     await page.goto(`${server.url}/ui${typeof path === 'string' ? path : path()}`);
     await live(page);
     await ready(page);
-    await (update ? photograph : lookAt)(page, name);
+    await (update ? photograph(page, name, about) : lookAt(page, name));
   });
 }
 
@@ -243,7 +249,7 @@ test('sign-in: readable for everybody, in light and dark, at a desk and on a pho
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
     await page.goto(`${locked.url}/ui/`);
     await expect(page.getByRole('heading', { name: 'Sign in to Argosy' })).toBeVisible();
-    await (update ? photograph : lookAt)(page, 'sign-in');
+    await (update ? photograph(page, 'sign-in') : lookAt(page, 'sign-in'));
   } finally {
     await locked.stop();
   }
