@@ -459,7 +459,7 @@ async fn policies_are_put_tried_and_removed() {
         world.send("admin", &format!("PUT {OWN}/policies/{name}"), headers, body).await
     };
     let only_new = ("if-none-match", "*");
-    let rows: [(&str, &[(&str, &str)], u16); 7] = [
+    let rows: [(_, &[_], _); 7] = [
         ("h100", &[only_new], 409),
         ("fresh", &[("if-none-match", "\"7\"")], 400),
         ("fresh", &[only_new, ("if-match", "*")], 400),
