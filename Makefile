@@ -43,9 +43,8 @@ test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and more
 	@scripts/ci-steps
 
 browser: dashboard ## the dashboard's journeys in a real browser, against a debug build (installs Chromium if missing)
-	@scripts/install-test-deps browser
 	cargo build --locked -p argosy -p argosy-agent
-	ARGOSY_BIN=target/debug/argosy npm run --silent --prefix dashboard browser
+	@ARGOSY_BIN=target/debug/argosy scripts/browser
 
 test-kube: ## the Kubernetes tests against a real API server, which is built first (needs Go; minutes, once)
 	@scripts/kube-apiserver

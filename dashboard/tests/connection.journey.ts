@@ -11,7 +11,7 @@ test.afterAll(async () => {
   await server?.stop();
 });
 
-test('a server that is killed is shown as lost within 5 s, and the page goes on without a reload', async ({ page, troubles }) => {
+test('a server that is killed is shown as lost, and the page goes on without a reload', async ({ page, troubles }) => {
   troubles.allow(REFUSALS);
   troubles.allow(/net::ERR_/);
   await server.call('POST', `${BASE}/clusters`, { name: 'before', spec: { provider: 'gcp', region: 'us-east1' } });

@@ -81,3 +81,12 @@ export const REFUSALS = new RegExp(`console: ${NETWORK.source.slice(1)}`);
 export async function live(page: Page): Promise<void> {
   await expect(page.getByRole('status', { name: 'Connection: Live' })).toBeVisible();
 }
+
+/** The document in the editor with one text in it exchanged. */
+export async function rewrite(page: Page, from: string, to: string): Promise<void> {
+  const editor = page.getByRole('textbox', { name: /^YAML of/ });
+  await expect(editor).toBeVisible();
+  const text = await editor.inputValue();
+  expect(text).toContain(from);
+  await editor.fill(text.replace(from, to));
+}

@@ -69,6 +69,18 @@ export class Server {
     await this.#start(this.#args, Number(new URL(this.url).port));
   }
 
+  /** Put its store aside, as it is now. */
+  backUp(): void {
+    this.cli('backup', '--data-dir', join(this.#dir, 'data'), '--to', join(this.#dir, 'backup.db'));
+  }
+
+  /** Go back to it: what was bought meanwhile the cloud knows, and the store does not. */
+  async goBack(): Promise<void> {
+    await this.#end('SIGTERM');
+    this.cli('restore', '--from', join(this.#dir, 'backup.db'), '--data-dir', join(this.#dir, 'data'), '--force', '--yes');
+    await this.restart();
+  }
+
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
     rmSync(this.#dir, { recursive: true, force: true });
@@ -88,7 +100,7 @@ export class Server {
 
   /** Run the command line against it. */
   cli(...args: string[]): string {
-    return execFileSync(BIN, args, { encoding: 'utf8', env: { ...process.env, ARGOSY_SERVER: this.url, NO_COLOR: '1' } });
+    return execFileSync(BIN, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ARGOSY_SERVER: this.url, NO_COLOR: '1' } });
   }
 
   async #start(args: string[], port: number): Promise<void> {

@@ -948,6 +948,14 @@ fn if_none_match() -> Parameter {
     )
 }
 
+fn if_new() -> Parameter {
+    header(
+        "If-None-Match",
+        "`*`: only if nobody has written it yet.",
+        json!({ "type": "string", "enum": ["*"] }),
+    )
+}
+
 fn idempotency_key() -> Parameter {
     header(
         "Idempotency-Key",

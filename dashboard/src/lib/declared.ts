@@ -14,10 +14,14 @@ export const pools = new Live<Resource>(`${BASE_API}/nodepools`, { fields: RESOU
 /** Only names, and asked for now and then: a stream would be one more of the six that a browser has. */
 export const clusterNames = new Polled<ResourceList>(`${BASE_API}/clusters`, 15_000, { fields: 'name', size: 1000 });
 
-/** The cluster a pool belongs to, by name where it is known; its id serves as well in an address. */
+/** The cluster a pool belongs to, by name where it is known. */
 export function clusterName(pool: Resource): string {
-  const id = pool.cluster_id ?? '';
-  return clusterNames.data.value?.items.find((one) => one.id === id)?.name ?? clusters.items.get(id)?.name ?? id;
+  return clusterNamed(pool.cluster_id ?? '');
+}
+
+/** The name of a cluster that is called by its name or by its id, as an address may. */
+export function clusterNamed(called: string): string {
+  return clusterNames.data.value?.items.find((one) => one.id === called)?.name ?? clusters.items.get(called)?.name ?? called;
 }
 
 /** Why something is not ready, in one sentence: the adapter that says so, else the whole. */

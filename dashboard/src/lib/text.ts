@@ -67,7 +67,7 @@ function shown(char: string, code: number, lines: boolean): string {
 }
 
 /** What has no shape of its own and changes how others look: C1 controls, bidi, zero width, separators, tags. */
-function isHidden(code: number): boolean {
+export function isHidden(code: number): boolean {
   return (
     (code >= 0x80 && code <= 0x9f) ||
     code === 0xad ||

@@ -138,7 +138,7 @@ export default function Events() {
             all.length === 0 ? (
               <Empty title="Nothing has happened yet">
                 Nodes report here when their agents find something. To see it, break a simulated GPU:
-                <Equivalent cli="argosy demo inject xid:79" />
+                <Equivalent cli="argosy demo inject xid-79" />
               </Empty>
             ) : (
               <Empty title="No event matches">

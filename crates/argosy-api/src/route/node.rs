@@ -2,7 +2,7 @@
 
 use super::{
     Access, Answer, BODY_LEN_MAX, Body, JSON, OWN, Operation, Parameter, Route, before, dry_run,
-    fields, idempotency_key, if_match, if_none_match, limit, ok, page, paths, query, size,
+    fields, idempotency_key, if_match, if_new, if_none_match, limit, ok, page, paths, query, size,
     watch_parameters,
 };
 use serde_json::{Value, json};
@@ -242,7 +242,7 @@ fn policies() -> Vec<Route> {
             Access::Write,
             "Make or replace a policy. One that does not compile is refused, and the old one stays.",
         )
-        .with(vec![dry_run(), if_match()])
+        .with(vec![dry_run(), if_match(), if_new()])
         .takes("PolicyPut", BODY_LEN_MAX)
         .answers(ok("The policy as it is now.", POLICY, &["ETag", "Dry-Run"]))
         .command("policy apply"),

@@ -69,6 +69,18 @@ impl Ask {
         }
     }
 
+    /// The revision a write expects: the one in `If-Match`, or with `If-None-Match: *` that of what
+    /// nobody has written yet.
+    pub(super) fn if_match_or_new(&self) -> Result<Option<Revision>, Fault> {
+        let Some(tag) = self.header(IF_NONE_MATCH.as_str()) else { return self.if_match() };
+        let problem = match (tag == "*", self.header(IF_MATCH.as_str())) {
+            (true, None) => return Ok(Some(Revision(0))),
+            (false, _) => "If-None-Match of a write must be *",
+            (true, Some(_)) => "If-None-Match and If-Match exclude each other: send one of them",
+        };
+        Err(Fault::field(FieldError::new("If-None-Match", Constraint::Format, problem)))
+    }
+
     /// Whether `If-None-Match` says that the caller has this revision.
     pub(super) fn has_seen(&self, current: Revision) -> bool {
         self.header(IF_NONE_MATCH.as_str()).is_some_and(|tags| names(tags, current))

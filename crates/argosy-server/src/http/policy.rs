@@ -27,7 +27,8 @@ pub(super) async fn put(ask: &Ask) -> Answer {
     let query = ask.query()?;
     let spec = convert::policy::spec(ask.object()?, "", Some(name(ask))).map_err(Fault::fields)?;
     let (policies, dry_run) = (&ask.server.control.policies, query.flag("dry_run"));
-    let policy = policies.put(&ask.caller, name(ask), spec, ask.if_match()?, dry_run).await?;
+    let expected = ask.if_match_or_new()?;
+    let policy = policies.put(&ask.caller, name(ask), spec, expected, dry_run).await?;
     let shown = json(StatusCode::OK, &convert::policy::wire(&policy))?;
     let mut response = tagged(shown, policy.revision)?;
     if dry_run {

@@ -451,6 +451,33 @@ async fn policies_are_put_tried_and_removed() {
     let lost = put(&tag, good).await;
     assert_eq!((lost.status.as_u16(), &lost.body["code"]), (409, &json!("HYPERFLEET-CNF-002")));
 
+    // Who means to make one does not replace one; the same goes for the default that somebody wrote.
+    let new = async |name: &str, headers: &[(&str, &str)]| {
+        let rule = json!({ "name": "none", "condition": "false", "result": "healthy" });
+        let pools = if name == "default" { json!([]) } else { json!([name]) };
+        let body = json!({ "pools": pools, "rules": [rule] }).to_string();
+        world.send("admin", &format!("PUT {OWN}/policies/{name}"), headers, body).await
+    };
+    let only_new = ("if-none-match", "*");
+    let rows: [(_, &[_], _); 7] = [
+        ("h100", &[only_new], 409),
+        ("fresh", &[("if-none-match", "\"7\"")], 400),
+        ("fresh", &[only_new, ("if-match", "*")], 400),
+        ("fresh", &[only_new], 200),
+        ("fresh", &[only_new], 409),
+        ("default", &[only_new], 200),
+        ("default", &[only_new], 409),
+    ];
+    for (name, headers, expected) in rows {
+        let answer = new(name, headers).await;
+        assert_eq!(answer.status, expected, "{name} {headers:?}: {}", answer.text);
+    }
+    assert_eq!(world.get(&path).await.body, changed.body);
+    for made in ["fresh", "default"] {
+        let path = format!("DELETE {OWN}/policies/{made}");
+        assert_eq!(world.send("admin", &path, &[], "").await.status, 204);
+    }
+
     let event = json!({ "event_type": "xid", "gpu_index": 0, "metrics": { "xid_code": 31 } });
     let ask = async |body: Value| world.json(&format!("POST {OWN}/policies/explain"), body).await;
     let said = ask(json!({ "event": event, "node_id": "gpu-1" })).await;

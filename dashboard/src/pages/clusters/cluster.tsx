@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { FLEET, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
+import { clusterNamed, clusterNames } from '../../lib/declared';
 import { notReadyBecause } from '../../lib/declared';
 import { money, plural } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
@@ -32,7 +33,9 @@ const TABS = [
 ] as const;
 
 export default function ClusterPage({ params }: PageProps) {
-  const name = params['cluster'] ?? '';
+  useLive(clusterNames);
+  // Machines know their pool by the name of its cluster.
+  const name = clusterNamed(params['cluster'] ?? '');
   const place = clusterPlace(name);
   const store = useLive(useMemo(() => new Live<Resource>(place.path), [name]));
   const pools = useLive(useMemo(() => new Live<Resource>(`${place.path}/nodepools`, {}, (pool) => pool.uid), [name]));
@@ -45,12 +48,15 @@ export default function ClusterPage({ params }: PageProps) {
   const list = [...pools.items.values()];
   const instances = machines.data.value?.items ?? [];
   const cost = instances.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
+  const changeable = cluster !== undefined && cluster.deleted_time === undefined;
   usePaletteActions(
-    [
-      { kind: 'Action', name: `Add a node pool to ${name}…`, icon: 'plus', act: () => go(href('/create/pool', { cluster: name })), changes: true },
-      { kind: 'Action', name: `Delete the cluster ${name}…`, icon: 'close', act: () => (deleting.value = true), changes: true },
-    ],
-    [name],
+    changeable
+      ? [
+          { kind: 'Action', name: `Add a node pool to ${name}…`, icon: 'plus', act: () => go(href('/create/pool', { cluster: name })), changes: true },
+          { kind: 'Action', name: `Delete the cluster ${name}…`, icon: 'close', act: () => (deleting.value = true), changes: true },
+        ]
+      : [],
+    [name, changeable],
   );
 
   if (!cluster) {
@@ -63,7 +69,6 @@ export default function ClusterPage({ params }: PageProps) {
       );
     return <Spinner what="Reading the cluster" />;
   }
-  const going = cluster.deleted_time !== undefined;
   const tab = tabOf(TABS);
   return (
     <>
@@ -82,7 +87,7 @@ export default function ClusterPage({ params }: PageProps) {
         state={<Badge look={lookOf(PHASE, cluster.status.phase)} />}
         actions={
           mayAct.value &&
-          !going && (
+          changeable && (
             <>
               <a class="button" href={href('/create/pool', { cluster: name })}>
                 <Icon name="plus" /> Add a node pool

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Brakes, Instance, Node } from '../../lib/types';
+import type { Brakes, Instance, Node, Resource } from '../../lib/types';
 import { attention, type World } from './attention';
 
 const AT = '2026-01-01T00:00:00Z';
@@ -34,7 +34,7 @@ const sick = {
   ],
 };
 const brakes = (more: Partial<Brakes> = {}): Brakes => ({ kind: 'Brakes', pauses: [], breakers: [], budgets: [], ...more });
-const world = (more: Partial<World>): World => ({ nodes: [], brakes: null, providers: [], resources: [], replacements: [], now: NOW, ...more });
+const world = (more: Partial<World>): World => ({ nodes: [], brakes: null, providers: [], resources: [], clusterOf: (pool) => `name-of-${pool.cluster_id}`, replacements: [], now: NOW, ...more });
 const only = (more: Partial<World>) => attention(world(more))[0];
 
 it('says nothing of what is well', () => {
@@ -72,5 +72,15 @@ it('an open breaker comes first and says when it is tried', () => {
   expect(only({ nodes: [node(sick)], brakes: brakes({ breakers: [breaker] }) })).toMatchObject({
     key: 'breaker/pool/default/a',
     next: 'If it stays calm, one action is tried in 5m',
+  });
+});
+
+it('a pool is called, linked and asked for with its cluster', () => {
+  const status = { phase: 'Not Ready', lastTransitionTime: AT, conditions: [] };
+  const pool = { kind: 'NodePool', uid: 'u', name: 'h100', cluster_id: 'c', status } as unknown as Resource;
+  expect(only({ resources: [pool] })).toMatchObject({
+    what: 'Node pool name-of-c.h100 is not ready',
+    link: '/ui/clusters/name-of-c/pools/h100',
+    command: 'argosy nodepool explain name-of-c/h100',
   });
 });

@@ -31,6 +31,8 @@ export interface World {
   providers: readonly Provider[];
   /** Clusters and node pools that are not ready. */
   resources: readonly Resource[];
+  /** The name of the cluster that a node pool is in: pools of two clusters may share theirs. */
+  clusterOf: (pool: Resource) => string;
   /** Machines that were ordered to replace others. */
   replacements: readonly Instance[];
   now: number;
@@ -205,21 +207,22 @@ function providersOf({ providers }: World): Attention[] {
   });
 }
 
-function resourcesOf({ resources }: World): Attention[] {
+function resourcesOf({ resources, clusterOf }: World): Attention[] {
   return resources.map((one) => {
     const stalled = one.status.conditions.find((condition) => condition.type === 'Stalled' && condition.status === 'True');
     const reconciled = one.status.conditions.find((condition) => condition.type === 'Reconciled');
     const said = stalled ?? reconciled;
     const pool = one.kind === 'NodePool';
+    const cluster = pool ? clusterOf(one) : one.name;
     return {
       key: `${one.kind}/${one.uid}`,
       tone: stalled ? 'bad' : 'warn',
-      what: `${pool ? 'Node pool' : 'Cluster'} ${one.name} is ${stalled ? 'stalled' : 'not ready'}`,
-      link: pool ? href(`/clusters/${segment(one.cluster_id ?? '')}/pools/${segment(one.name)}`) : href(`/clusters/${segment(one.name)}`),
+      what: `${pool ? `Node pool ${cluster}.` : 'Cluster '}${one.name} is ${stalled ? 'stalled' : 'not ready'}`,
+      link: href(`/clusters/${segment(cluster)}${pool ? `/pools/${segment(one.name)}` : ''}`),
       since: said?.last_transition_time ?? one.status.lastTransitionTime,
       why: said?.message ?? '',
       next: 'What is missing is tried again by itself, every ten seconds at the latest',
-      command: pool ? shell('argosy', 'nodepool', 'explain', one.name) : shell('argosy', 'why', `cluster/${one.name}`),
+      command: pool ? shell('argosy', 'nodepool', 'explain', `${cluster}/${one.name}`) : shell('argosy', 'why', `cluster/${cluster}`),
       weight: stalled ? 72 : 35,
     };
   });

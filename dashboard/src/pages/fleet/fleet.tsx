@@ -3,6 +3,7 @@ import { computed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { BASE_API, FLEET } from '../../lib/api';
 import { now } from '../../lib/connection';
+import { clusterName, clusterNames } from '../../lib/declared';
 import * as gpu from '../../lib/fleet';
 import { fleet, GPU_STATES } from '../../lib/fleet';
 import { count, money, percent, plural } from '../../lib/format';
@@ -41,6 +42,7 @@ const items = computed(() => {
     brakes: safety.data.value,
     providers: providers.data.value?.items ?? [],
     resources: notReady.flatMap((one) => one.data.value?.items ?? []),
+    clusterOf: clusterName,
     replacements: replacements.data.value?.items ?? [],
     now: now.value,
   });
@@ -53,7 +55,7 @@ function choice<T extends string>(name: string, all: readonly T[], otherwise: T)
 
 export default function Fleet() {
   useEffect(() => {
-    const offs = [fleet, troubled, safety, providers, replacements, ...notReady].map((store) => store.use());
+    const offs = [fleet, troubled, safety, providers, replacements, clusterNames, ...notReady].map((store) => store.use());
     return () => offs.forEach((off) => off());
   }, []);
   const by = choice<Grouping>('group', GROUPINGS, 'pool');

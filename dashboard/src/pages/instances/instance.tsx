@@ -43,7 +43,8 @@ export default function InstancePage({ params }: PageProps) {
     return () => abort.abort();
   }, [instance?.node_id, instance?.revision]);
   const over = instance?.state === 'Terminated' || instance?.state === 'Failed' || instance?.state === 'Terminating';
-  usePaletteActions([{ kind: 'Action', name: `Return the machine ${id}…`, icon: 'close', act: () => (asked.value = true), changes: true }], [id]);
+  const returnable = instance !== undefined && !over;
+  usePaletteActions(returnable ? [{ kind: 'Action', name: `Return the machine ${id}…`, icon: 'close', act: () => (asked.value = true), changes: true }] : [], [id, returnable]);
   if (!instance) {
     if (store.error.value) return <Missing name={id} what="instance" problem={store.error.value} />;
     return <Spinner what="Reading the instance" />;

@@ -66,7 +66,7 @@ export default function Instances() {
       <dl class="numbers live">
         <Number name="Machines" value={count(sum.machines)} />
         <Number name="Now" value={`${money(sum.cost)}/h`} also={`${money(sum.cost * 24 * 30)} in 30 days`} />
-        <Number name="Doing no work" value={`${money(sum.wasted)}/h`} also={sum.reasons.length > 0 ? sum.reasons.slice(0, 3).map((one) => `${one.machines} ${one.reason}`).join(', ') : 'nothing is idle by our doing'} tone={sum.wasted > 0 ? 'warn' : undefined} />
+        <Number name="Doing no work" value={nodes.ready.value ? `${money(sum.wasted)}/h` : '…'} also={!nodes.ready.value ? 'asking what their nodes do' : sum.reasons.length > 0 ? sum.reasons.slice(0, 3).map((one) => `${one.machines} ${one.reason}`).join(', ') : 'nothing is idle by our doing'} tone={sum.wasted > 0 ? 'warn' : undefined} />
         <Number name="Orphans" value={`${money(orphans.data.value?.cost_per_hour ?? 0)}/h`} also={plural(lost.length, 'machine')} tone={lost.length > 0 ? 'bad' : undefined} to={href('/instances', { tab: 'orphans' })} />
       </dl>
       <Tabs tabs={tabs} label="Parts of this page" />
@@ -234,7 +234,7 @@ function Orphans({ list }: { list: readonly Orphan[] }) {
       width: '120px',
       cell: (one) =>
         one.reap ? (
-          <span class="muted">being returned</span>
+          <span class="muted" title="Asked for. A machine is left alone for ten minutes after it was first seen.">to be returned</span>
         ) : mayAdminister.value ? (
           <button type="button" class="button button-small button-danger" onClick={() => (reaping.value = one)}>
             Return…
@@ -280,7 +280,7 @@ function ReapDialog({ orphan, onClose }: { orphan: Orphan; onClose: () => void }
     try {
       await post(path, { reason: reason.value.trim() });
       await orphans.refresh();
-      toast('The machine is being returned.');
+      toast('The machine is to be returned.');
       onClose();
     } catch (thrown) {
       problem.value = asProblem(thrown);
@@ -304,7 +304,8 @@ function ReapDialog({ orphan, onClose }: { orphan: Orphan; onClose: () => void }
       <form id="reap-form" onSubmit={act}>
         <p>
           <Text value={orphan.name || orphan.machine_id} max={80} />, a <Text value={orphan.machine_type} max={60} /> in <Text value={`${orphan.provider} ${orphan.zone ?? orphan.region}`} max={60} />
-          {orphan.cost_per_hour !== undefined && `, ${money(orphan.cost_per_hour)} an hour`}. Whatever runs on it is lost.
+          {orphan.cost_per_hour !== undefined && `, ${money(orphan.cost_per_hour)} an hour`}. Whatever runs on it is lost. It goes with
+          the next listing, but not before it was known for ten minutes: a record may still come for it.
         </p>
         <label>
           Why

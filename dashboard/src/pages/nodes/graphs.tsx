@@ -1,16 +1,15 @@
 /** What the GPUs of a node measured: five graphs with DCGM's names, one line a GPU, live at their right edge. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
+import type uPlot from 'uplot';
 import { asProblem, FLEET, get, type Problem } from '../../lib/api';
 import type { FleetStream } from '../../lib/fleet';
 import { count } from '../../lib/format';
 import { query, segment, setQuery } from '../../lib/router';
-import { shownTheme } from '../../lib/theme';
 import type { LedgerEntry } from '../../lib/types';
 import { Empty, ErrorBox, Spinner } from '../../ui/basics';
-import { append, empty, fromHistory, type GpuHistory, METRICS, type Metric, newest, type Series } from './series';
+import { useUplot } from '../../ui/plot';
+import { append, empty, fromHistory, type GpuHistory, METRICS, type Metric, newest, type Series, span } from './series';
 
 /** What a graph can show at once; the server keeps an hour. */
 const RANGES = [
@@ -114,82 +113,39 @@ interface GraphProps {
 const SYNC = 'node';
 
 function Graph({ metric, series, tick, seconds, selected, marks }: GraphProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
   const state = useRef({ seconds, marks });
   state.current = { seconds, marks };
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return undefined;
-    const style = getComputedStyle(document.documentElement);
-    const token = (name: string) => style.getPropertyValue(name).trim();
-    const axis = { stroke: token('--text-3'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false }, font: '11px Inter, system-ui, sans-serif' };
-    const made = new uPlot(
-      {
-        width: Math.max(200, element.clientWidth),
-        height: 150,
-        padding: [8, 4, 0, 0],
-        legend: { show: false },
-        cursor: { sync: { key: SYNC }, drag: { x: false, y: false }, points: { size: 5 } },
-        scales: {
-          x: { time: true, range: (_, __, max) => [max - state.current.seconds, max] },
-          y: { range: (_, min, max) => metric.range(min, max) },
-        },
-        axes: [
-          { ...axis, size: 26, space: 70, values: (_, splits) => splits.map((at) => new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', ...(state.current.seconds <= 300 ? { second: '2-digit' } : {}) })) },
-          { ...axis, size: 44, space: 32, values: (_, splits) => splits.map((value) => metric.axis(value)) },
-        ],
-        series: [
-          {},
-          ...series.gpus.map((_, i) => ({
-            label: `GPU ${i}`,
-            stroke: token(`--gpu-${i % 8}`),
-            width: selected === i ? 2.2 : 1.2,
-            alpha: selected === null || selected === i ? 1 : 0.18,
-            points: { show: false },
-            spanGaps: false,
-          })),
-        ],
-        hooks: {
-          draw: [
-            (self) => {
-              const { ctx } = self;
-              ctx.save();
-              ctx.strokeStyle = token('--bad');
-              ctx.lineWidth = 1;
-              ctx.setLineDash([3, 3]);
-              const from = self.scales['x']?.min ?? 0;
-              for (const mark of state.current.marks) {
-                const at = Date.parse(mark.at) / 1000;
-                if (at < from) continue;
-                const x = Math.round(self.valToPos(at, 'x', true)) + 0.5;
-                ctx.beginPath();
-                ctx.moveTo(x, self.bbox.top);
-                ctx.lineTo(x, self.bbox.top + self.bbox.height);
-                ctx.stroke();
-              }
-              ctx.restore();
-            },
-          ],
-        },
+  const box = useUplot(
+    150,
+    ({ colour, axis }) => ({
+      padding: [8, 16, 0, 0],
+      legend: { show: false },
+      cursor: { sync: { key: SYNC }, drag: { x: false, y: false }, points: { size: 5 } },
+      scales: {
+        x: { time: true, range: (_, min, max) => span(min, max, state.current.seconds) },
+        y: { range: (_, min, max) => metric.range(min, max) },
       },
-      [[], ...series.gpus.map(() => [])] as uPlot.AlignedData,
-      element,
-    );
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: Math.max(200, element.clientWidth), height: 150 }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      made.destroy();
-      plot.current = null;
-    };
-  }, [series, selected, shownTheme.value]);
-
-  useEffect(() => {
-    plot.current?.setData([series.at, ...series.gpus.map((gpu) => gpu[metric.key])] as uPlot.AlignedData);
-  }, [series, tick, seconds, selected, shownTheme.value, marks]);
+      axes: [
+        { ...axis, size: 26, space: 70, values: (_, splits, __, ___, step) => splits.map((at) => timeOfDay(at, step)) },
+        { ...axis, size: 44, space: 32, values: (_, splits) => splits.map((value) => metric.axis(value)) },
+      ],
+      series: [
+        {},
+        ...series.gpus.map((_, i) => ({
+          label: `GPU ${i}`,
+          stroke: colour(`--gpu-${i % 8}`),
+          width: selected === i ? 2.2 : 1.2,
+          alpha: selected === null || selected === i ? 1 : 0.18,
+          points: { show: false },
+          spanGaps: false,
+        })),
+      ],
+      hooks: { draw: [(plot) => drawMarks(plot, state.current.marks, colour('--bad'))] },
+    }),
+    () => [series.at, ...series.gpus.map((gpu) => gpu[metric.key])] as uPlot.AlignedData,
+    [series, selected],
+    [series, tick, seconds, marks],
+  );
 
   const now = newest(series, metric.key);
   return (
@@ -205,4 +161,28 @@ function Graph({ metric, series, tick, seconds, selected, marks }: GraphProps) {
       <div ref={box} class="graph-box" role="img" aria-label={`${metric.title} over time. Now: ${metric.summary(now)}, of ${count(series.gpus.length)} GPUs.`} />
     </figure>
   );
+}
+
+function timeOfDay(at: number, step: number): string {
+  return new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', ...(step < 60 ? { second: '2-digit' } : {}) });
+}
+
+/** An upright line where something happened to the node. */
+function drawMarks(plot: uPlot, marks: readonly LedgerEntry[], colour: string): void {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 1;
+  ctx.setLineDash([3, 3]);
+  const from = plot.scales['x']?.min ?? 0;
+  for (const mark of marks) {
+    const at = Date.parse(mark.at) / 1000;
+    if (at < from) continue;
+    const x = Math.round(plot.valToPos(at, 'x', true)) + 0.5;
+    ctx.beginPath();
+    ctx.moveTo(x, plot.bbox.top);
+    ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
 }

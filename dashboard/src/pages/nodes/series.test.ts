@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FleetNode } from '../../lib/fleet';
-import { append, empty, fromHistory, METRICS, newest } from './series';
+import { append, empty, fromHistory, METRICS, newest, span } from './series';
 
 const node = (at: number, t: (number | null)[]): FleetNode => ({
   id: 'n',
@@ -50,4 +50,13 @@ it('every metric speaks of nothing and of something', () => {
     const [from, to] = metric.range(null, null);
     expect(to).toBeGreaterThan(from);
   }
+});
+
+it.each([
+  ['an hour of measurements', 0, 3600, 900, [2700, 3600]],
+  ['five minutes of them', 3300, 3600, 900, [3300, 3600]],
+  ['ten seconds', 3590, 3600, 900, [3540, 3600]],
+  ['none', null, null, 900, [-60, 0]],
+])('a graph of 15 minutes with %s', (_, first, last, seconds, shown) => {
+  expect(span(first, last, seconds)).toEqual(shown);
 });

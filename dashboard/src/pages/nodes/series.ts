@@ -149,3 +149,12 @@ export function newest(series: Series, key: MetricKey): number[] {
 function added(a: number | null | undefined, b: number | null | undefined): number | null {
   return a === null || a === undefined ? (b ?? null) : a + (b ?? 0);
 }
+
+/** Less than a minute would make noise look like news. */
+const SPAN_MIN_S = 60;
+
+/** As much as was asked for, or since the first measurement where that is later: an empty graph says nothing. */
+export function span(first: number | null, last: number | null, seconds: number): [number, number] {
+  const end = last ?? 0;
+  return [Math.max(end - seconds, Math.min(first ?? end, end - SPAN_MIN_S)), end];
+}

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { asProblem, FLEET, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
+import { clusterNamed, clusterNames } from '../../lib/declared';
 import { count, money } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
 import { specNumber } from '../../lib/resource';
@@ -32,7 +33,9 @@ import { ResizeDialog } from './resize';
 type Asked = 'resize' | 'delete' | 'pause' | 'resume' | 'buy' | null;
 
 export default function PoolPage({ params }: PageProps) {
-  const cluster = params['cluster'] ?? '';
+  useLive(clusterNames);
+  // Machines and pauses know the pool by the name of its cluster.
+  const cluster = clusterNamed(params['cluster'] ?? '');
   const name = params['pool'] ?? '';
   const full = `${cluster}.${name}`;
   const place = poolPlace(cluster, name);
@@ -45,13 +48,18 @@ export default function PoolPage({ params }: PageProps) {
   const asked = useSignal<Asked>(null);
   const list = useMemo(() => [...machines.items.values()], [machines, machines.version.value]);
   const paused = safety.data.value?.pauses.some((pause) => pause.pool === full) ?? false;
+  const changeable = pool !== undefined && pool.deleted_time === undefined;
   usePaletteActions(
-    [
-      { kind: 'Action', name: `Resize ${full}…`, icon: 'pool', act: () => (asked.value = 'resize'), changes: true },
-      { kind: 'Action', name: `Delete the node pool ${full}…`, icon: 'close', act: () => (asked.value = 'delete'), changes: true },
-      { kind: 'Action', name: `Pause automatic action in ${full}…`, icon: 'pause', act: () => (asked.value = 'pause'), changes: true },
-    ],
-    [full],
+    changeable
+      ? [
+          { kind: 'Action', name: `Resize ${full}…`, icon: 'pool', act: () => (asked.value = 'resize'), changes: true },
+          { kind: 'Action', name: `Delete the node pool ${full}…`, icon: 'close', act: () => (asked.value = 'delete'), changes: true },
+          paused
+            ? { kind: 'Action', name: `Resume automatic action in ${full}…`, icon: 'play', act: () => (asked.value = 'resume'), changes: true }
+            : { kind: 'Action', name: `Pause automatic action in ${full}…`, icon: 'pause', act: () => (asked.value = 'pause'), changes: true },
+        ]
+      : [],
+    [full, changeable, paused],
   );
 
   if (!pool) {
@@ -72,7 +80,6 @@ export default function PoolPage({ params }: PageProps) {
     { key: 'yaml', name: 'YAML' },
   ];
   const tab = tabOf(tabs);
-  const going = pool.deleted_time !== undefined;
   const close = () => (asked.value = null);
   const running = list.filter((one) => one.state === 'Running').length;
   const cost = list.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
@@ -100,7 +107,7 @@ export default function PoolPage({ params }: PageProps) {
         }
         actions={
           mayAct.value &&
-          !going && (
+          changeable && (
             <>
               <button type="button" class="button" onClick={() => (asked.value = paused ? 'resume' : 'pause')}>
                 {paused ? 'Resume…' : 'Pause…'}

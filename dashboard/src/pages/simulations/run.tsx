@@ -69,10 +69,10 @@ export function OneRun({ run }: { run: Run }) {
           <Empty title="The report has no series">Replay one seed alone with --json to get them.</Empty>
         ) : (
           <div class="plots">
-            <Plot title="GPUs" at={at} lines={plots.capacity} format={(value) => count(Math.round(value))} place={span} from={lowest} sync={SYNC} />
+            <Plot title="GPUs" at={at} lines={plots.capacity} whole format={(value) => count(Math.round(value))} place={span} from={lowest} sync={SYNC} />
             <Plot title="Goodput" at={at} lines={plots.goodput} format={(value) => `${Math.round(value * 100)} %`} place={span} to={1} sync={SYNC} />
             <Plot title="Cost per hour" at={at} lines={plots.cost} format={(value) => `$${count(Math.round(value))}`} place={span} sync={SYNC} />
-            <Plot title="Nodes out of service by Argosy, against the budget" at={at} lines={plots.budget} format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
+            <Plot title="Nodes out of service by Argosy, against the budget" at={at} lines={plots.budget} whole format={(value) => count(Math.round(value))} place={span} sync={SYNC} />
           </div>
         )}
       </Section>
@@ -166,7 +166,7 @@ function Lost({ work }: { work: NonNullable<Run['work']> }) {
 const ASSERTIONS: Column<Checked>[] = [
   { key: 'holds', head: 'Result', width: '110px', cell: (one) => <Badge look={one.holds ? { word: 'Holds', tone: 'ok', glyph: 'check', means: '' } : { word: 'Does not', tone: 'bad', glyph: 'cross', means: '' }} />, value: (one) => String(one.holds) },
   { key: 'expected', head: 'Expected', cell: (one) => <Text value={one.expected} max={300} /> },
-  { key: 'found', head: 'Found', cell: (one) => <Text value={one.found} max={300} /> },
+  { key: 'found', head: 'Found', width: '24%', cell: (one) => <Text value={one.found} max={300} /> },
 ];
 
 function causeColumns(most: number): Column<CauseSum>[] {
