@@ -424,6 +424,11 @@ impl Pulse {
         }
     }
 
+    /// Looks at its latest measurements.
+    pub(crate) fn with_sample<R>(&self, look: impl FnOnce(&Sample) -> R) -> Option<R> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).sample.as_ref().map(look)
+    }
+
     /// Its recent past, oldest first.
     pub fn history(&self) -> Vec<HistoryPoint> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);

@@ -31,10 +31,11 @@ use argosy_core::inventory::Orphan;
 use argosy_core::machine::{Abilities, MachineId, Offer, Trouble};
 use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan};
-use argosy_core::resource::Kind;
+use argosy_core::resource::{Kind, Resource};
+use argosy_core::sentinel::is_turn;
 use argosy_store::Revision;
 use argosy_store::engine::Fence;
-use argosy_store::view::{DocumentChange, Event, View};
+use argosy_store::view::{DocumentChange, Event, Stored, View};
 use jiff::{SignedDuration, Timestamp};
 use picture::Scene;
 use shelf::Shelf;
@@ -53,13 +54,17 @@ const NAME: &str = "machines";
 const SELF: &str = argosy_core::pool::BY;
 
 /// How often it looks at most: a burst of registrations is one look.
-const LOOKS_APART: Duration = Duration::from_millis(20);
+const LOOKS_APART: Duration = Duration::from_millis(100);
 
 /// It rests for so many times as long as it thought, so that large pools do not cost a whole core.
 const REST: u32 = 3;
 
+/// It rests for so long for each record of the pools it planned, so that a thousand machines that come up one
+/// after the other are not a thousand plans of a large pool.
+const REST_PER_RECORD: Duration = Duration::from_micros(500);
+
 /// The longest rest.
-const REST_MAX: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_secs(2);
 
 /// When to read the feed again after it could not be read.
 const FEED_RETRY: Duration = Duration::from_secs(1);
@@ -78,6 +83,9 @@ const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
 /// The longest that a provider may have us wait for a listing.
 const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
+
+/// How often everything is looked at although nothing says that it changed.
+const RESYNC_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
 /// How many records of failed purchases are forgotten at a time: each is a commit.
 const FORGOTTEN_MAX: usize = 50;
@@ -296,6 +304,8 @@ struct Desk {
     /// The pauses and breakers that there are.
     stops: Vec<Revision>,
     thought: Duration,
+    /// When everything of a provider was last looked at.
+    resynced_at: HashMap<String, Timestamp>,
     /// A cluster or a pool is new or has another spec: it may be where nobody bought before.
     moved: bool,
     fenced: bool,
@@ -319,6 +329,7 @@ impl Desk {
             scales: HashMap::new(),
             stops: Vec::new(),
             thought: Duration::ZERO,
+            resynced_at: HashMap::new(),
             moved: false,
             fenced: false,
         }
@@ -369,13 +380,15 @@ impl Desk {
         for id in std::mem::take(&mut self.records) {
             self.tend(&id);
         }
+        let mut planned = 0;
         for id in std::mem::take(&mut self.pools) {
             // Here as well: with a store that is away, looking at many takes long, and is no hang.
             self.beats.beat(NAME, clock.now());
-            self.look_at(id).await;
+            planned += self.look_at(id).await;
         }
         self.thought = clock.monotonic().saturating_sub(began);
-        let rest = LOOKS_APART.max(self.thought.saturating_mul(REST)).min(REST_MAX);
+        let due = self.thought.saturating_mul(REST).max(REST_PER_RECORD.saturating_mul(planned));
+        let rest = LOOKS_APART.max(due).min(REST_MAX);
         tokio::time::sleep(rest).await;
     }
 
@@ -421,6 +434,10 @@ impl Desk {
             };
             let before = change.before.as_ref().map(|before| before.value.generation);
             self.moved |= before != Some(after.value.generation);
+            let same = |before: &Stored<Resource>| self.is_same(&before.value, &after.value);
+            if change.before.as_ref().is_some_and(same) {
+                continue;
+            }
             match after.value.kind {
                 Kind::NodePool => _ = self.pools.insert(change.id),
                 Kind::Cluster => {
@@ -441,7 +458,7 @@ impl Desk {
         }
         self.pools.extend(&event.pool_books);
         for name in &event.providers {
-            self.look_at_provider(name);
+            self.look_at_provider(name, true);
         }
         for change in &event.instances {
             self.observe_instance(change);
@@ -462,6 +479,16 @@ impl Desk {
                 self.records.insert(record);
             }
         }
+    }
+
+    /// Whether a resource is to us what it was: what other adapters report, and how ours is doing, is not ours.
+    fn is_same(&self, before: &Resource, after: &Resource) -> bool {
+        let adapters = self.bench.office.adapters(after.kind);
+        let ours = adapters.iter().find(|spec| spec.is_loop());
+        let turn = |of: &Resource| ours.map(|spec| is_turn(of, spec, adapters));
+        (before.generation, &before.deletion) == (after.generation, &after.deletion)
+            && (&before.spec, &before.labels) == (&after.spec, &after.labels)
+            && turn(before) == turn(after)
     }
 
     /// Tells whoever wants to know that a node turned bad.
@@ -650,9 +677,13 @@ impl Desk {
         self.alarms.set(&Topic::Record(id), wake);
     }
 
-    /// Plans one pool, and does it.
-    async fn look_at(&mut self, id: ResourceId) {
-        let Some(scene) = Scene::of(&self.bench, id) else { return self.forget(id).await };
+    /// Plans one pool, and does it. Says how many records it has.
+    async fn look_at(&mut self, id: ResourceId) -> u32 {
+        let Some(scene) = Scene::of(&self.bench, id) else {
+            self.forget(id).await;
+            return 0;
+        };
+        let records = u32::try_from(scene.records.len()).unwrap_or(u32::MAX);
         let now = self.bench.office.clock.now();
         let plan = scene.plan(&self.shelves, &self.bench, now);
         self.alarms.set(&Topic::Pool(id), plan.next);
@@ -666,6 +697,7 @@ impl Desk {
                 self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
             }
         }
+        records
     }
 
     /// Forgets failed purchases of a pool of which there are too many.
@@ -792,9 +824,9 @@ impl Desk {
             }
         };
         self.alarms.set(&Topic::List(name.clone()), now.checked_add(wait).ok());
+        let first = !shelf.compared;
         let saved = match listing {
             Ok(machines) => {
-                let first = !shelf.compared;
                 let saved = books::compare(&self.bench, shelf, &name, machines, began_at).await;
                 self.bench.told.note_listed(&name, began_at);
                 if saved.is_ok() && first {
@@ -810,8 +842,14 @@ impl Desk {
         };
         match saved {
             Ok(reap) => {
-                // Everything that waited for it, and everything it may have changed.
-                self.look_at_provider(&name);
+                // What it changed is in the feed; here is what waited for it.
+                let resynced_at = self.resynced_at.get(&name).copied();
+                let long_ago = |at: Timestamp| RESYNC_EVERY <= now.duration_since(at);
+                let everything = first || resynced_at.is_none_or(long_ago);
+                if everything {
+                    self.resynced_at.insert(name.clone(), now);
+                }
+                self.look_at_provider(&name, everything);
                 for orphan in reap {
                     self.reap(&name, orphan);
                 }
@@ -824,16 +862,22 @@ impl Desk {
         }
     }
 
-    fn look_at_provider(&mut self, name: &str) {
-        let (pools, records) = self.bench.office.store.read(|view| {
-            let pools: Vec<_> = view.resources(Kind::NodePool).map(|pool| pool.value.id).collect();
-            let live = view.instances().filter(|record| {
-                record.value.order.provider == name && !record.value.state.is_over()
+    /// Looks at everything of a provider, or at what is not simply running.
+    fn look_at_provider(&mut self, name: &str, everything: bool) {
+        let office = self.bench.office.clone();
+        office.store.read(|view| {
+            let live = view.instances().map(|record| &record.value).filter(|record| {
+                let settled = record.state.is_over()
+                    || (!everything && matches!(record.state, State::Running { .. }));
+                record.order.provider == name && !settled
             });
-            (pools, live.map(|record| record.value.id.clone()).collect::<Vec<_>>())
+            for record in live {
+                self.records.insert(record.id.clone());
+                self.pools.insert(record.pool);
+            }
+            let pools = view.resources(Kind::NodePool).filter(|_| everything);
+            self.pools.extend(pools.map(|pool| pool.value.id));
         });
-        self.pools.extend(pools);
-        self.records.extend(records);
     }
 
     fn reap(&mut self, name: &str, orphan: Orphan) {
@@ -878,10 +922,12 @@ impl Desk {
     ) {
         let Some(shelf) = self.shelves.get_mut(&name) else { return };
         let failed = offers.iter().any(|(_, offers)| offers.is_err());
-        shelf.offered(offers);
+        let news = shelf.offered(offers);
         let wait = if failed { OFFERS_RETRY } else { OFFERS_EVERY };
         self.alarms.set(&Topic::Offers(name.clone()), now.checked_add(wait).ok());
-        self.look_at_provider(&name);
+        if news {
+            self.look_at_provider(&name, true);
+        }
     }
 }
 

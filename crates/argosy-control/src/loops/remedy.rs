@@ -36,7 +36,7 @@ const NAME: &str = "remedy";
 const SELF: &str = "argosy";
 
 /// How often it looks at most: a burst of reports is one look.
-const LOOKS_APART: Duration = Duration::from_millis(50);
+const LOOKS_APART: Duration = Duration::from_millis(200);
 
 /// It rests for so many times as long as it thought, so that a large fleet does not cost a whole core.
 /// What it waited for while its commits were written does not count: that was somebody else's work.
@@ -47,7 +47,7 @@ const REST: u32 = 4;
 const BATCH_MAX: usize = 100;
 
 /// How often everything is looked at although nothing changed and no alarm is due.
-const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+const LOOK_ANYWAY: Duration = Duration::from_secs(15);
 
 /// Runs until the process ends.
 pub(crate) async fn run(

@@ -12,14 +12,14 @@ use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
-use argosy_core::node::{Gpu, Liveness, Node};
+use argosy_core::node::{Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
 use argosy_store::view::{Stored, View};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// A pool, with everything that belongs to it.
@@ -36,8 +36,8 @@ pub(super) struct Scene {
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
     provider: Option<String>,
-    /// Those of its GPUs that are known to be bad.
-    condemned: BTreeSet<String>,
+    /// GPUs that are known to be bad: few, of which mostly none is here.
+    condemned: HashSet<String>,
 }
 
 /// A record, and its node.
@@ -66,10 +66,7 @@ impl Scene {
             let records =
                 view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
             let records: Vec<Seen> = records.collect();
-            let nodes = records.iter().filter_map(|seen| seen.node.as_ref());
-            let gpus = nodes.flat_map(|node| node.value.gpus.iter().map(Gpu::hardware));
-            let condemned = gpus.filter(|gpu| view.condemned(gpu).is_some());
-            let condemned = condemned.map(str::to_owned).collect();
+            let condemned = view.all_condemned().map(|gpu| gpu.value.serial.clone()).collect();
             let adapters = office.adapters(Kind::NodePool);
             let ours = adapters.iter().find(|spec| spec.is_loop());
             let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
@@ -148,7 +145,7 @@ impl Scene {
         {
             return nothing(if deleting { removed() } else { outcome });
         }
-        let bad = |serial: &str| self.condemned.contains(serial);
+        let bad = |serial: &str| !self.condemned.is_empty() && self.condemned.contains(serial);
         let nodes = bench.office.nodes();
         let settings = nodes.of_pool(&self.resource.value.tenant, Some(&self.pool_name));
         let picture = Picture {
@@ -258,7 +255,7 @@ fn seen(
         commanded: view.commands_of(id).any(|command| ours(&command.value)),
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
-        utilization: pulse.and_then(|pulse| pulse.live().sample).and_then(|sample| busy(&sample)),
+        utilization: pulse.and_then(|pulse| pulse.with_sample(busy)).flatten(),
         lost_for: lost_since
             .filter(|_| !excused)
             .map(|since| now.duration_since(since).max(SignedDuration::ZERO)),

@@ -82,8 +82,8 @@ impl Shelf {
         argosy_core::backoff::delay(&self.kind, self.lists_failed, first, max)
     }
 
-    /// Takes in what is offered; a region that could not be asked keeps what it had.
-    pub(super) fn offered(&mut self, offers: Vec<(String, Result<Vec<Offer>, Trouble>)>) {
+    /// Takes in what is offered; a region that could not be asked keeps what it had. Whether that is news.
+    pub(super) fn offered(&mut self, offers: Vec<(String, Result<Vec<Offer>, Trouble>)>) -> bool {
         for (region, offers) in offers {
             match offers {
                 Ok(offers) => _ = self.offers_of.insert(region, offers),
@@ -92,7 +92,10 @@ impl Shelf {
                 }
             }
         }
-        self.offers = self.offers_of.values().flatten().cloned().collect();
+        let offers: Vec<Offer> = self.offers_of.values().flatten().cloned().collect();
+        let news = self.offers != offers;
+        self.offers = offers;
+        news
     }
 
     /// Whether it was asked what it offers in a region.
