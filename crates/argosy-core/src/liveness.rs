@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What is known of one node's signs of life.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse<'a> {
     /// Which.
     pub node: &'a NodeId,
@@ -35,6 +35,17 @@ pub struct Listening {
     pub listening_for: SignedDuration,
     /// How long nodes that were not heard since get to come back.
     pub amnesty: SignedDuration,
+    /// How many nodes there are besides those that are looked at: marked `Fresh`, and heard in time
+    /// (`is_well`). Most of a fleet, and all there is to know of them.
+    pub well: usize,
+}
+
+impl Pulse<'_> {
+    /// Whether nothing is to be said about the node: it may be counted in `Listening::well`.
+    pub fn is_well(&self) -> bool {
+        self.liveness == Liveness::Fresh
+            && self.quiet_for.is_some_and(|quiet| quiet < self.suspect_after)
+    }
 }
 
 /// What to write down.
@@ -173,10 +184,10 @@ fn silence(pulse: &Pulse<'_>, listening: Listening, amnesty: bool) -> Option<Sig
 }
 
 fn amnesty(fleet: &[Pulse<'_>], listening: Listening) -> Option<Excuse> {
-    let Listening { listening_for, amnesty } = listening;
+    let Listening { listening_for, amnesty, well } = listening;
     let missing =
         |pulse: &&Pulse<'_>| pulse.quiet_for.is_none() && pulse.liveness != Liveness::Unreachable;
-    let (missing, total) = (fleet.iter().filter(missing).count(), fleet.len());
+    let (missing, total) = (fleet.iter().filter(missing).count(), fleet.len() + well);
     let longest = amnesty.checked_mul(AMNESTY_STRETCH).unwrap_or(SignedDuration::MAX);
     let many = total < missing.saturating_mul(MISSING_SHARE);
     (listening_for < amnesty || (many && listening_for < longest))
@@ -188,7 +199,7 @@ fn isolation(fleet: &[Pulse<'_>], listening: Listening, amnesty: bool) -> Option
         pulse.liveness == Liveness::Unreachable
             && pulse.quiet_for.is_none_or(|quiet| LOST_LONG_AGO <= quiet)
     };
-    let (mut silent, mut total) = (0, 0);
+    let (mut silent, mut total) = (0, listening.well);
     for pulse in fleet.iter().filter(|pulse| !long_gone(pulse)) {
         total += 1;
         let quiet = silence(pulse, listening, amnesty);

@@ -142,6 +142,8 @@ type Limits = (SignedDuration, SignedDuration);
 /// A node that is listened for.
 struct Member {
     node: Arc<Node>,
+    /// As its document says.
+    liveness: Liveness,
     /// Its place on the board, once it was heard.
     pulse: Option<Arc<Pulse>>,
     /// For one that calls, and for one on a stream.
@@ -218,7 +220,7 @@ impl<'a> Desk<'a> {
             let fleet = nodes.len();
             let member = |node: Arc<Node>| {
                 let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
-                Member { node, pulse: None, limits }
+                Member { liveness: node.liveness, node, pulse: None, limits }
             };
             self.roster = nodes.into_iter().map(member).collect();
             self.roster_at = changed_at;
@@ -238,15 +240,17 @@ impl<'a> Desk<'a> {
             let (suspect_after, unreachable_after) = if streams { on_stream } else { by_call };
             liveness::Pulse {
                 node: &member.node.id,
-                liveness: member.node.liveness,
+                liveness: member.liveness,
                 quiet_for: heard.filter(|quiet| *quiet <= listening_for).map(signed),
                 suspect_after,
                 unreachable_after,
             }
         };
-        let fleet: Vec<liveness::Pulse<'_>> = self.roster.iter().map(known).collect();
+        let fleet = self.roster.iter().map(known).filter(|pulse| !pulse.is_well());
+        let fleet: Vec<liveness::Pulse<'_>> = fleet.collect();
+        let well = self.roster.len() - fleet.len();
         let amnesty = self.office.settings.nodes.fleet.amnesty;
-        sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty })
+        sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty, well })
     }
 
     /// How long a node may be silent; a look earlier, so that what is promised is kept.

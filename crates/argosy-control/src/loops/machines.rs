@@ -61,10 +61,10 @@ const REST: u32 = 3;
 
 /// It rests for so long for each record of the pools it planned, so that a thousand machines that come up one
 /// after the other are not a thousand plans of a large pool.
-const REST_PER_RECORD: Duration = Duration::from_micros(500);
+const REST_PER_RECORD: Duration = Duration::from_millis(1);
 
 /// The longest rest.
-const REST_MAX: Duration = Duration::from_secs(2);
+const REST_MAX: Duration = Duration::from_secs(3);
 
 /// When to read the feed again after it could not be read.
 const FEED_RETRY: Duration = Duration::from_secs(1);

@@ -47,7 +47,7 @@ const REST: u32 = 4;
 const BATCH_MAX: usize = 100;
 
 /// How often everything is looked at although nothing changed and no alarm is due.
-const LOOK_ANYWAY: Duration = Duration::from_secs(15);
+const LOOK_ANYWAY: Duration = Duration::from_secs(30);
 
 /// Runs until the process ends.
 pub(crate) async fn run(

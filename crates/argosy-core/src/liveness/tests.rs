@@ -45,6 +45,7 @@ fn listening(listening_for: i64) -> Listening {
     Listening {
         listening_for: SignedDuration::from_secs(listening_for),
         amnesty: SignedDuration::from_secs(AMNESTY),
+        well: 0,
     }
 }
 
@@ -195,6 +196,15 @@ proptest! {
         if listening_for < AMNESTY {
             prop_assert!(found.excuse.is_some());
         }
+    }
+
+    #[test]
+    fn those_who_are_well_need_only_be_counted(fleet in any_fleet(), listening_for in 0_i64..5000) {
+        let pulses = pulses(&fleet);
+        let others: Vec<_> = pulses.iter().filter(|pulse| !pulse.is_well()).copied().collect();
+        let listening = listening(listening_for);
+        let counted = Listening { well: pulses.len() - others.len(), ..listening };
+        prop_assert_eq!(sweep(&others, counted), sweep(&pulses, listening));
     }
 
     #[test]

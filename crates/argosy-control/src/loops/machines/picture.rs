@@ -12,7 +12,7 @@ use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
-use argosy_core::node::{Liveness, Node};
+use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
@@ -36,7 +36,7 @@ pub(super) struct Scene {
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
     provider: Option<String>,
-    /// GPUs that are known to be bad: few, of which mostly none is here.
+    /// GPUs that are known to be bad and in a machine all the same.
     condemned: HashSet<String>,
 }
 
@@ -66,7 +66,13 @@ impl Scene {
             let records =
                 view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
             let records: Vec<Seen> = records.collect();
-            let condemned = view.all_condemned().map(|gpu| gpu.value.serial.clone()).collect();
+            // Of all GPUs that are known to be bad, few are still in a machine.
+            let is_here = |serial: &String| {
+                let mut nodes = view.nodes_with_hardware(serial);
+                nodes.any(|node| !matches!(node.value.duty, Duty::Terminated(_)))
+            };
+            let condemned = view.all_condemned().map(|gpu| &gpu.value.serial);
+            let condemned = condemned.filter(|serial| is_here(serial)).cloned().collect();
             let adapters = office.adapters(Kind::NodePool);
             let ours = adapters.iter().find(|spec| spec.is_loop());
             let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
