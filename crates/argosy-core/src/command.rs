@@ -5,6 +5,7 @@
 
 mod parameters;
 
+use crate::breaker::later;
 use crate::field::FieldError;
 use crate::health::{Absolution, Ends, absolve};
 use crate::id::CommandId;
@@ -134,6 +135,24 @@ pub enum CommandState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
     },
+}
+
+/// How long a node that could not do what it was told is left alone before it is told the same again by
+/// ourselves.
+const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
+impl Command {
+    /// Until when nothing like it is sent by ourselves: the node just said that it cannot.
+    pub fn failed_until(&self) -> Option<Timestamp> {
+        match &self.state {
+            CommandState::Done { at, outcome: Outcome::Failed, .. } => {
+                Some(later(*at, RETRY_AFTER))
+            }
+            CommandState::Done { .. }
+            | CommandState::Pending
+            | CommandState::Acknowledged { .. } => None,
+        }
+    }
 }
 
 /// How a command ended.

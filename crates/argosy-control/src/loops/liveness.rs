@@ -146,6 +146,8 @@ struct Member {
     liveness: Liveness,
     /// Its place on the board, once it was heard.
     pulse: Option<Arc<Pulse>>,
+    /// When it appeared, if that was while we listened: it was heard then, perhaps by another process.
+    came_at: Option<Duration>,
     /// For one that calls, and for one on a stream.
     limits: [Limits; 2],
 }
@@ -192,7 +194,7 @@ impl<'a> Desk<'a> {
             self.listening_since = now;
         }
         self.hear_others(holder, now).await?;
-        self.call_roll();
+        self.call_roll(now);
         let mut found = self.sweep(now);
         self.judge(&mut found, now);
         self.lookout.send_replace(Some(Watching {
@@ -209,7 +211,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Brings the roster up to date. A fleet that nothing happens to is not copied each second.
-    fn call_roll(&mut self) {
+    fn call_roll(&mut self, now: Duration) {
         let changed_at = self.office.store.read(View::changed_at::<Node>);
         if self.roster_at < changed_at {
             // Copied, so that nobody waits for us to think.
@@ -218,9 +220,14 @@ impl<'a> Desk<'a> {
                 nodes.filter(|node| !matches!(node.duty, Duty::Terminated(_))).cloned().collect()
             });
             let fleet = nodes.len();
+            let first = self.roster_at == Revision::ZERO;
+            let known: HashMap<&NodeId, Option<Duration>> =
+                self.roster.iter().map(|member| (&member.node.id, member.came_at)).collect();
             let member = |node: Arc<Node>| {
                 let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
-                Member { liveness: node.liveness, node, pulse: None, limits }
+                let came_at = known.get(&node.id).copied();
+                let came_at = came_at.unwrap_or((!first).then_some(now));
+                Member { liveness: node.liveness, node, pulse: None, came_at, limits }
             };
             self.roster = nodes.into_iter().map(member).collect();
             self.roster_at = changed_at;
@@ -236,6 +243,7 @@ impl<'a> Desk<'a> {
         let known = |member: &'n Member| {
             let [by_call, on_stream] = member.limits;
             let heard = member.pulse.as_ref().and_then(|pulse| pulse.quiet_for(now));
+            let heard = heard.or_else(|| Some(now.saturating_sub(member.came_at?)));
             let streams = member.pulse.as_ref().is_some_and(|pulse| pulse.on_stream());
             let (suspect_after, unreachable_after) = if streams { on_stream } else { by_call };
             liveness::Pulse {

@@ -686,7 +686,8 @@ impl Desk {
         let records = u32::try_from(scene.records.len()).unwrap_or(u32::MAX);
         let now = self.bench.office.clock.now();
         let plan = scene.plan(&self.shelves, &self.bench, now);
-        self.alarms.set(&Topic::Pool(id), plan.next);
+        let next = plan.next.into_iter().chain(scene.retry_at()).min();
+        self.alarms.set(&Topic::Pool(id), next);
         self.watch_size(&scene, now);
         self.forget_failures(&scene, now);
         match self.carry_out(&scene, plan).await {

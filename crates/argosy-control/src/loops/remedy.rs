@@ -408,6 +408,11 @@ impl<'a> Desk<'a> {
             ActionKind::EnforceCordon | ActionKind::Withdraw => None,
         };
         if let Some(kind) = kind {
+            let mut past = view.commands_of(node.value.id.as_str()).rev();
+            let last = past.find(|command| command.value.kind == kind && command.value.automatic);
+            if last.and_then(|last| last.value.failed_until()).is_some_and(|until| now < until) {
+                return Ok(false);
+            }
             if kind == CommandKind::Uncordon {
                 before.flaps.hold_until = None;
             }

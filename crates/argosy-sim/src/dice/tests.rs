@@ -32,5 +32,6 @@ fn what_is_drawn_has_the_mean_and_the_spread_that_were_asked_for() {
 fn numbers_never_change() {
     let mut dice = Dice::part(1, "fault");
     let drawn = [dice.wait(60.0), dice.around(100.0, 10.0), dice.share()].map(f64::to_bits);
-    assert_eq!(drawn, [0, 0, 0], "a seed must tell the same story in any release");
+    let known = [4_633_104_206_014_597_620, 4_636_807_619_050_977_915, 4_606_964_695_895_637_518];
+    assert_eq!(drawn, known, "a seed must tell the same story in any release");
 }

@@ -7,7 +7,7 @@ use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::breaker::Area;
 use argosy_core::catalog::{Catalog, ProviderCatalog};
-use argosy_core::command::{Command, CommandKind, CommandState};
+use argosy_core::command::{CommandKind, CommandState};
 use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance};
@@ -45,6 +45,8 @@ pub(super) struct Seen {
     pub(super) record: Stored<Instance>,
     pub(super) node: Option<Stored<Node>>,
     commanded: bool,
+    /// When it may be told again what it could not do.
+    retry_at: Option<Timestamp>,
     heard: bool,
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
@@ -93,6 +95,11 @@ impl Scene {
                 pool_name,
             })
         })
+    }
+
+    /// When one of its nodes may be told again what it could not do.
+    pub(super) fn retry_at(&self) -> Option<Timestamp> {
+        self.records.iter().filter_map(|seen| seen.retry_at).min()
     }
 
     /// Who changes its size.
@@ -247,7 +254,9 @@ fn seen(
 ) -> Seen {
     let id = record.value.id.as_str();
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
-    let ours = |command: &Command| !command.state.is_done() && command.by == SELF;
+    let ours = || view.commands_of(id).rev().filter(|command| command.value.by == SELF);
+    let failed_until = ours().next().and_then(|last| last.value.failed_until());
+    let retry_at = failed_until.filter(|until| now < *until);
     let pulse = bench.board.find(id);
     let lost_since = match &node {
         Some(node) => {
@@ -258,7 +267,8 @@ fn seen(
     };
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
-        commanded: view.commands_of(id).any(|command| ours(&command.value)),
+        commanded: retry_at.is_some() || ours().any(|command| !command.value.state.is_done()),
+        retry_at,
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
         utilization: pulse.and_then(|pulse| pulse.with_sample(busy)).flatten(),
