@@ -13,9 +13,8 @@ use argosy_core::sentinel::Rules;
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is tried out: the product as somebody has configured it.
 #[derive(Clone, Debug)]
@@ -55,8 +54,6 @@ pub struct Watcher {
     seeds_done: AtomicU64,
     failing: AtomicU64,
     stop: AtomicBool,
-    /// When everything ends by itself.
-    deadline: OnceLock<Instant>,
 }
 
 impl Watcher {
@@ -85,14 +82,8 @@ impl Watcher {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Has everything end after so long, as `stop` does. The first word counts.
-    pub fn stop_after(&self, time: Duration) {
-        self.deadline.get_or_init(|| now() + time);
-    }
-
     pub(crate) fn is_stopped(&self) -> bool {
-        let late = || self.deadline.get().is_some_and(|deadline| *deadline <= now());
-        self.stop.load(Ordering::Relaxed) || late()
+        self.stop.load(Ordering::Relaxed)
     }
 
     pub(crate) fn passed(&self, milliseconds: u64, events: u64) {
@@ -189,7 +180,8 @@ pub fn run_many(
     many: &Many,
     watcher: &Watcher,
 ) -> Result<Vec<Outcome>, RunError> {
-    let started = now();
+    #[expect(clippy::disallowed_methods, reason = "for how long this machine is kept busy")]
+    let started = std::time::Instant::now();
     let next = AtomicUsize::new(0);
     let late = || many.limit.is_some_and(|limit| limit <= started.elapsed());
     let work = || {
@@ -214,11 +206,6 @@ pub fn run_many(
         return Err(RunError::Stopped);
     }
     all.into_iter().map(|(_, outcome)| outcome).collect()
-}
-
-fn now() -> Instant {
-    #[expect(clippy::disallowed_methods, reason = "for how long this machine is kept busy")]
-    Instant::now()
 }
 
 /// How many bytes this process has in memory, where the kernel says so.
