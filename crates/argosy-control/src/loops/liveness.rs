@@ -226,7 +226,9 @@ impl<'a> Desk<'a> {
             let member = |node: Arc<Node>| {
                 let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
                 let came_at = known.get(&node.id).copied();
-                let came_at = came_at.unwrap_or((!first).then_some(now));
+                // Not one that somebody knows to be silent.
+                let is_new = !first && node.liveness == Liveness::Fresh;
+                let came_at = came_at.unwrap_or(is_new.then_some(now));
                 Member { liveness: node.liveness, node, pulse: None, came_at, limits }
             };
             self.roster = nodes.into_iter().map(member).collect();
