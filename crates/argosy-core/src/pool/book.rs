@@ -115,7 +115,8 @@ pub fn registered(book: &PoolBook, instance: &Instance) -> Option<PoolBook> {
 }
 
 /// The book after a machine never registered: its place is left alone for a while, and after three in a row
-/// of which none was ordered before one that did, nothing more is bought until the spec changes. `console` is what it wrote, of which the last line is shown.
+/// nothing more is bought until the spec changes. One that was ordered before, or with, a machine that did
+/// register does not count. `console` is what it wrote, of which the last line is shown.
 pub fn stale(
     book: &PoolBook,
     instance: &Instance,
