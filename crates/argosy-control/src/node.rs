@@ -287,11 +287,12 @@ impl Nodes {
         })
     }
 
-    /// Notices a node whose clock is off. Nothing is decided by it.
+    /// Notices a node whose clock is off. Nothing is decided by it; the node is told times as its own clock has
+    /// them.
     fn compare_clocks(&self, node: &str, pulse: &Pulse, node_time: Timestamp, at: Moment) {
         let off = node_time.duration_since(at.wall);
         let is_off = self.office.settings.nodes.fleet.clock_skew_max < off.abs();
-        let Some(skewed) = pulse.clock_was(is_off) else { return };
+        let Some(skewed) = pulse.clock_was(off, is_off) else { return };
         let Ok(node) = NodeId::parse(node) else { return };
         let direction = if off.is_negative() { "behind" } else { "ahead of" };
         let sentence = format!("its clock is {} s {direction} ours", off.abs().as_secs());
@@ -299,6 +300,11 @@ impl Nodes {
         if self.office.note_later(Note::Flag { node, flag: Flag::ClockSkewed, raise }) {
             pulse.set_skewed(skewed);
         }
+    }
+
+    /// By how much a node's clock is known to be ahead of ours.
+    pub fn clock_off(&self, node: &str) -> SignedDuration {
+        self.board.find(node).map_or(SignedDuration::ZERO, |pulse| pulse.clock_off())
     }
 
     /// Keeps measurements, unless there is too much to do: then they are what goes first.

@@ -15,7 +15,7 @@ pub use sample::{GpuSample, Sample};
 
 use argosy_core::node::NodeId;
 use history::History;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use quota::Quota;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -135,6 +135,8 @@ pub struct Pulse {
     clock_beats: AtomicI8,
     /// Whether the node carries the flag for it, or soon will.
     skewed: AtomicBool,
+    /// By how many milliseconds its clock was ahead of ours when it was last heard.
+    clock_off_ms: AtomicI64,
     /// Whether it has commands that have not ended.
     commands_wait: AtomicBool,
     /// The number of the newest health report that was taken in, stored or not.
@@ -303,9 +305,11 @@ impl Pulse {
         self.sampled_ms.compare_exchange(kept, now, order, order).is_ok()
     }
 
-    /// Takes note of whether the node's clock was off this time. `Some` if that makes it worth a change
-    /// of the node's flag, which `set_skewed` must confirm.
-    pub(crate) fn clock_was(&self, off: bool) -> Option<bool> {
+    /// Takes note of by how much the node's clock is off this time, and whether that is too much. `Some` if
+    /// that makes it worth a change of the node's flag, which `set_skewed` must confirm.
+    pub(crate) fn clock_was(&self, by: SignedDuration, off: bool) -> Option<bool> {
+        let off_ms = i64::try_from(by.as_millis()).unwrap_or(0);
+        self.clock_off_ms.store(off_ms, Ordering::Relaxed);
         let beats = self.clock_beats.load(Ordering::Relaxed);
         let beats = if off { beats.max(0) + 1 } else { beats.min(0) - 1 };
         let beats = beats.clamp(-CLOCK_BEATS, CLOCK_BEATS);
@@ -316,6 +320,14 @@ impl Pulse {
             beats if beats == -CLOCK_BEATS && flagged => Some(false),
             _ => None,
         }
+    }
+
+    /// By how much the node's clock is ahead of ours: zero unless several heartbeats in a row said that it is
+    /// off, so that one which was under way for long changes nothing.
+    pub fn clock_off(&self) -> SignedDuration {
+        let off_ms = self.clock_off_ms.load(Ordering::Relaxed);
+        let skewed = self.skewed.load(Ordering::Relaxed);
+        if skewed { SignedDuration::from_millis(off_ms) } else { SignedDuration::ZERO }
     }
 
     /// Says whether the node is flagged for its clock.

@@ -1,7 +1,7 @@
 use super::quota::{Allowance, Quota, Spend};
 use super::{GpuSample, Moment, Pulse, PulseBoard, Sample, history::POINTS_MAX};
 use argosy_core::node::NodeId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
 fn moment(ms: u64) -> Moment {
@@ -60,9 +60,10 @@ fn o7_a_bucket_fills_up_by_itself() {
 #[test]
 fn e1_a_clock_is_off_after_three_beats_in_a_row_and_right_after_three() {
     let pulse = Pulse::default();
+    let hour = SignedDuration::from_hours(1);
     let mut changes = String::new();
     for letter in "xx.xxxxx.x..xx....xxx".chars() {
-        let change = pulse.clock_was(letter == 'x');
+        let change = pulse.clock_was(hour, letter == 'x');
         changes.push(match change {
             None => '-',
             Some(true) => 'R',
@@ -71,9 +72,11 @@ fn e1_a_clock_is_off_after_three_beats_in_a_row_and_right_after_three() {
         change.into_iter().for_each(|skewed| pulse.set_skewed(skewed));
     }
     assert_eq!(changes, "-----R----------L---R");
-    // Whoever could not be told is told again.
+    assert_eq!(pulse.clock_off(), hour);
+    // Whoever could not be told is told again; until then its clock counts as right.
     pulse.set_skewed(false);
-    assert_eq!(pulse.clock_was(true), Some(true));
+    assert_eq!(pulse.clock_off(), SignedDuration::ZERO);
+    assert_eq!(pulse.clock_was(hour, true), Some(true));
 }
 
 #[test]

@@ -100,7 +100,8 @@ impl NodeService for Nodes {
         let commands = &self.server.control.commands;
         let fetched = commands.fetch(&caller, request.node_id, Wire::Argosy).await;
         let commands = fetched.map_err(node_status)?;
-        let commands = commands.iter().map(|command| convert::command(command)).collect();
+        let off = self.server.control.nodes.clock_off(request.node_id);
+        let commands = commands.iter().map(|command| convert::command(command, off)).collect();
         Response::ok(PollCommandsResponse { commands })
     }
 

@@ -67,6 +67,25 @@ fn a_machine_that_falls_silent_is_replaced() {
 }
 
 #[test]
+fn e1_a_node_whose_clock_is_hours_off_does_as_it_is_told() {
+    for off_s in [-7_200, 7_200] {
+        let mut scenario = pool_of(10, hours(3));
+        scenario.script = vec![
+            at(60, Action::Fault(Place::Everything, Effect::Clock(off_s))),
+            at(70, Action::Fault(Place::Part(0.1), Effect::Inject("xid:48 gpu:1".to_owned()))),
+        ];
+        scenario.assertions = vec![
+            Assertion::PoolReady("train.workers".to_owned()),
+            Assertion::NodeCount { status: Some("active".to_owned()), from: 10, to: 10 },
+        ];
+        let outcome = played(&scenario, 1);
+        assert_eq!(outcome.violations, [], "{off_s}");
+        assert!(outcome.assertions.iter().all(|it| it.holds), "{off_s}: {:?}", outcome.assertions);
+        assert_eq!(outcome.actions.get("drain"), Some(&1), "{off_s}: told once");
+    }
+}
+
+#[test]
 fn shipped_scenarios_hold_and_are_the_same_each_time() {
     for name in ["basic-fleet", "cordon-drain", "gpu-failure", "xid-classification"] {
         let scenario = shipped(name);

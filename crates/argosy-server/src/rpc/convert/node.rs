@@ -17,6 +17,7 @@ use argosy_core::id::CommandId;
 use argosy_core::label::Labels;
 use argosy_core::node::{CHECKS_MAX, GPUS_MAX, Gpu, Machine, NodeStatus, Place, Registration};
 use buffa::{EnumValue, MapView};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -250,8 +251,10 @@ pub(crate) fn health(health: HealthState) -> EnumValue<wire::HealthStatus> {
     EnumValue::from(number(&HealthState::ALL, &health))
 }
 
-/// What a node is to do.
-pub(crate) fn command(command: &Command) -> wire::Command {
+/// What a node is to do. Until when is said as the node's own clock will have it, which is `off` ahead of ours:
+/// otherwise a machine whose clock is an hour ahead refuses everything as expired.
+pub(crate) fn command(command: &Command, off: SignedDuration) -> wire::Command {
+    let time = |at: Timestamp| time(at.saturating_add(off).unwrap_or(at));
     wire::Command {
         id: command.id.to_string(),
         r#type: EnumValue::from(1 + number(&CommandKind::ALL, &command.kind)),
