@@ -1,7 +1,7 @@
 //! `argosy sim compare`: two scenarios, configurations or policies on the same seeds.
 
 use super::given::{Configured, Given};
-use super::play::{Playing, play, show, write};
+use super::play::{Part, Playing, play, show, write};
 use super::seeds::Seeds;
 use crate::failure::{Exit, Failure};
 use crate::output::{Screen, document};
@@ -51,11 +51,12 @@ pub(super) fn run(args: &Compare, screen: Screen) -> Result<Exit, Failure> {
     let [(a, of_a), (b, of_b)] = sides(args)?;
     // Both before either is played: a mistake in B must not cost the time of A.
     let (a, b) = (Given::read(&a, &of_a)?, Given::read(&b, &of_b)?);
-    let played_a = play(&a, args.seeds, &args.playing, screen, ("A: ", 2))?;
+    let side = |label| Part { label, sides: 2, ..Part::default() };
+    let played_a = play(&a, args.seeds, &args.playing, screen, &side("A: "))?;
     if played_a.interrupted {
         return Err(Failure::new(Exit::Interrupted, "interrupted before B was played"));
     }
-    let played_b = play(&b, args.seeds, &args.playing, screen, ("B: ", 2))?;
+    let played_b = play(&b, args.seeds, &args.playing, screen, &side("B: "))?;
     let comparison = compare(&played_a.outcomes, &played_b.outcomes);
     let sides = Sides { a: a.about, b: b.about };
     show(

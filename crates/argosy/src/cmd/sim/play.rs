@@ -10,7 +10,7 @@ use argosy_sim::explain::{RUNS_MAX, Story, explain};
 use argosy_sim::outcome::Outcome;
 use argosy_sim::report;
 use argosy_sim::report::text::{Pen, Tone};
-use argosy_sim::run::{Many, RunError, Watcher, run_many};
+use argosy_sim::run::{Many, RunError, Watcher, run_many, run_telling};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::SignedDuration;
@@ -58,23 +58,46 @@ impl Playing {
 /// What came of it, and whether somebody ended it early.
 pub(super) struct Played {
     pub(super) outcomes: Vec<Outcome>,
+    /// What happened, when, if that is told.
+    pub(super) story: Vec<(time::Duration, String)>,
     pub(super) interrupted: bool,
 }
 
-/// Plays the seeds. `sides` share the time limit; `label` stands before what moves.
+/// What part of a command a playing is.
+pub(super) struct Part<'a> {
+    /// Stands before what moves.
+    pub(super) label: &'a str,
+    /// So many share the time limit.
+    pub(super) sides: u32,
+    /// Whether it is told what happens; of one seed.
+    pub(super) telling: bool,
+}
+
+impl Default for Part<'_> {
+    fn default() -> Self {
+        Self { label: "", sides: 1, telling: false }
+    }
+}
+
+/// Plays the seeds.
 pub(super) fn play(
     given: &Given,
     seeds: Seeds,
     playing: &Playing,
     screen: Screen,
-    (label, sides): (&str, u32),
+    part: &Part<'_>,
 ) -> Result<Played, Failure> {
-    let many = playing.many(seeds, sides);
+    let many = playing.many(seeds, part.sides);
     let asked = many.seeds.len();
     let whole = given.scenario.duration.as_secs_f64() * asked as f64;
-    let progress = Progress::new(screen, label, asked, whole, many.limit);
-    let work = |watcher: &Watcher| run_many(&given.scenario, &given.product, &many, watcher);
-    let (outcomes, interrupted) = watched(work, progress, &given.about.reference)?;
+    let progress = Progress::new(screen, part.label, asked, whole, many.limit);
+    let (scenario, product) = (&given.scenario, &given.product);
+    let work = |watcher: &Watcher| match many.seeds.as_slice() {
+        [seed] if part.telling => run_telling(scenario, product, *seed, watcher)
+            .map(|(outcome, story)| (vec![outcome], story)),
+        _ => run_many(scenario, product, &many, watcher).map(|outcomes| (outcomes, Vec::new())),
+    };
+    let ((outcomes, story), interrupted) = watched(work, progress, &given.about.reference)?;
     if outcomes.is_empty() {
         return Err(match interrupted {
             true => Failure::new(Exit::Interrupted, "interrupted"),
@@ -86,7 +109,7 @@ pub(super) fn play(
     if outcomes.len() < asked {
         note(&format!("{} of {asked} seeds were played", outcomes.len()));
     }
-    Ok(Played { outcomes, interrupted })
+    Ok(Played { outcomes, story, interrupted })
 }
 
 /// Makes a failing seed small; `None` if it does not fail.

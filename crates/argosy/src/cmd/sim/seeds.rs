@@ -19,6 +19,10 @@ impl Seeds {
         Self { first: seed, last: seed }
     }
 
+    pub(super) fn is_one(self) -> bool {
+        self.first == self.last
+    }
+
     pub(super) fn list(self) -> Vec<u64> {
         (self.first..=self.last).collect()
     }
