@@ -130,6 +130,10 @@ struct Desk<'a> {
     /// Every node that may be heard, as of the commit that last changed one.
     roster: Vec<Member>,
     roster_at: Revision,
+    /// Who of the roster was not well when all of it was last looked at, by place.
+    unwell: Vec<usize>,
+    /// Until when nobody else can have been silent for too long.
+    well_until: Duration,
     /// When the outlook was last written.
     outlook_at: Option<Duration>,
     /// What other processes told, and when we read it.
@@ -152,6 +156,24 @@ struct Member {
     limits: [Limits; 2],
 }
 
+impl Member {
+    /// For how long it has been silent, and for how long it may be.
+    fn pulse(&self, now: Duration, listening_for: Duration) -> liveness::Pulse<'_> {
+        let [by_call, on_stream] = self.limits;
+        let heard = self.pulse.as_ref().and_then(|pulse| pulse.quiet_for(now));
+        let heard = heard.or_else(|| Some(now.saturating_sub(self.came_at?)));
+        let streams = self.pulse.as_ref().is_some_and(|pulse| pulse.on_stream());
+        let (suspect_after, unreachable_after) = if streams { on_stream } else { by_call };
+        liveness::Pulse {
+            node: &self.node.id,
+            liveness: self.liveness,
+            quiet_for: heard.filter(|quiet| *quiet <= listening_for).map(signed),
+            suspect_after,
+            unreachable_after,
+        }
+    }
+}
+
 impl<'a> Desk<'a> {
     fn new(office: &'a Office, board: &'a PulseBoard, lookout: &'a Lookout, fence: Fence) -> Self {
         let now = office.clock.monotonic();
@@ -165,6 +187,8 @@ impl<'a> Desk<'a> {
             excuse: None,
             roster: Vec::new(),
             roster_at: Revision::ZERO,
+            unwell: Vec::new(),
+            well_until: Duration::ZERO,
             outlook_at: None,
             told: HashMap::new(),
         }
@@ -191,7 +215,7 @@ impl<'a> Desk<'a> {
         self.looked_at = now;
         if GAP_MAX < gap {
             warn!(gap_s = gap.as_secs(), "we were not there for a while; beginning to listen anew");
-            self.listening_since = now;
+            self.listen_anew(now);
         }
         self.hear_others(holder, now).await?;
         self.call_roll(now);
@@ -210,6 +234,11 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
+    fn listen_anew(&mut self, now: Duration) {
+        self.listening_since = now;
+        self.well_until = Duration::ZERO;
+    }
+
     /// Brings the roster up to date. A fleet that nothing happens to is not copied each second.
     fn call_roll(&mut self, now: Duration) {
         let changed_at = self.office.store.read(View::changed_at::<Node>);
@@ -221,18 +250,25 @@ impl<'a> Desk<'a> {
             });
             let fleet = nodes.len();
             let first = self.roster_at == Revision::ZERO;
-            let known: HashMap<&NodeId, Option<Duration>> =
-                self.roster.iter().map(|member| (&member.node.id, member.came_at)).collect();
+            // With another number of nodes each may be silent for another time.
+            let as_many = fleet == self.roster.len();
+            // Both are by id.
+            let mut known = std::mem::take(&mut self.roster).into_iter().peekable();
             let member = |node: Arc<Node>| {
+                while known.next_if(|member| member.node.id < node.id).is_some() {}
+                let before = known.next_if(|member| member.node.id == node.id);
+                let came_at = match before {
+                    Some(member) if as_many && Arc::ptr_eq(&member.node, &node) => return member,
+                    Some(member) => member.came_at,
+                    // Not one that somebody knows to be silent.
+                    None => (!first && node.liveness == Liveness::Fresh).then_some(now),
+                };
                 let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
-                let came_at = known.get(&node.id).copied();
-                // Not one that somebody knows to be silent.
-                let is_new = !first && node.liveness == Liveness::Fresh;
-                let came_at = came_at.unwrap_or(is_new.then_some(now));
                 Member { liveness: node.liveness, node, pulse: None, came_at, limits }
             };
             self.roster = nodes.into_iter().map(member).collect();
             self.roster_at = changed_at;
+            self.well_until = Duration::ZERO;
         }
         // Who was never heard has no place on the board yet.
         for member in self.roster.iter_mut().filter(|member| member.pulse.is_none()) {
@@ -240,27 +276,36 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn sweep<'n>(&'n self, now: Duration) -> Sweep {
+    /// Who is silent, and what follows. Everybody is looked at only when somebody else may have become silent:
+    /// who was just heard is well for a while.
+    fn sweep(&mut self, now: Duration) -> Sweep {
         let listening_for = now.saturating_sub(self.listening_since);
-        let known = |member: &'n Member| {
-            let [by_call, on_stream] = member.limits;
-            let heard = member.pulse.as_ref().and_then(|pulse| pulse.quiet_for(now));
-            let heard = heard.or_else(|| Some(now.saturating_sub(member.came_at?)));
-            let streams = member.pulse.as_ref().is_some_and(|pulse| pulse.on_stream());
-            let (suspect_after, unreachable_after) = if streams { on_stream } else { by_call };
-            liveness::Pulse {
-                node: &member.node.id,
-                liveness: member.liveness,
-                quiet_for: heard.filter(|quiet| *quiet <= listening_for).map(signed),
-                suspect_after,
-                unreachable_after,
-            }
-        };
-        let fleet = self.roster.iter().map(known).filter(|pulse| !pulse.is_well());
-        let fleet: Vec<liveness::Pulse<'_>> = fleet.collect();
+        if self.well_until <= now {
+            let (unwell, well_until) = self.look_at_everybody(now, listening_for);
+            (self.unwell, self.well_until) = (unwell, well_until);
+        }
+        let unwell = self.unwell.iter().filter_map(|place| self.roster.get(*place));
+        let fleet = unwell.map(|member| member.pulse(now, listening_for));
+        let fleet: Vec<liveness::Pulse<'_>> = fleet.filter(|pulse| !pulse.is_well()).collect();
         let well = self.roster.len() - fleet.len();
         let amnesty = self.office.settings.nodes.fleet.amnesty;
         sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty, well })
+    }
+
+    /// Who is not well, by place, and when the first of the others may have been silent for too long.
+    fn look_at_everybody(&self, now: Duration, listening_for: Duration) -> (Vec<usize>, Duration) {
+        let (mut unwell, mut first) = (Vec::new(), SignedDuration::MAX);
+        for (place, member) in self.roster.iter().enumerate() {
+            let pulse = member.pulse(now, listening_for);
+            let Some(quiet) = pulse.quiet_for.filter(|_| pulse.is_well()) else {
+                unwell.push(place);
+                continue;
+            };
+            // It may go on to call where it had a stream.
+            let [(by_call, _), (on_stream, _)] = member.limits;
+            first = first.min(by_call.min(on_stream).saturating_sub(quiet));
+        }
+        (unwell, now.saturating_add(Duration::try_from(first).unwrap_or(Duration::ZERO)))
     }
 
     /// How long a node may be silent; a look earlier, so that what is promised is kept.
@@ -282,7 +327,7 @@ impl<'a> Desk<'a> {
             }
             (true, excuse) if !isolated(excuse) => {
                 warn!("the fleet is heard again; beginning to listen anew");
-                self.listening_since = now;
+                self.listen_anew(now);
                 // Who is still away gets the time that everybody gets after a start of ours.
                 found.marks.retain(|(_, to)| *to == Liveness::Fresh);
                 found.excuse = Some(Excuse::Amnesty { missing: fleet, total: fleet });

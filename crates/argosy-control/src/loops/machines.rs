@@ -300,6 +300,8 @@ struct Desk {
     under_way: HashSet<Key>,
     /// For what there is room, as a provider said a moment ago.
     room: HashMap<ResourceId, Vec<Buy>>,
+    /// Pools of which there is news while something is being reported about them.
+    unsaid: HashSet<ResourceId>,
     scales: HashMap<ResourceId, scale::Scale>,
     /// The pauses and breakers that there are.
     stops: Vec<Revision>,
@@ -326,6 +328,7 @@ impl Desk {
             keys: HashMap::new(),
             under_way: HashSet::new(),
             room: HashMap::new(),
+            unsaid: HashSet::new(),
             scales: HashMap::new(),
             stops: Vec::new(),
             thought: Duration::ZERO,
@@ -451,9 +454,11 @@ impl Desk {
         }
         for change in &event.instances {
             let record = change.after.as_ref().or(change.before.as_ref());
-            if let Some(record) = record {
-                self.pools.insert(record.value.pool);
-                self.records.insert(record.value.id.clone());
+            let Some(record) = record.map(|record| &record.value) else { continue };
+            self.records.insert(record.id.clone());
+            // One that was over and is forgotten was in no plan.
+            if change.after.is_some() || !record.state.is_over() {
+                self.pools.insert(record.pool);
             }
         }
         self.pools.extend(&event.pool_books);
@@ -594,8 +599,8 @@ impl Desk {
             (Key::Offers(name), _) => self.alarms.set(&Topic::Offers(name), soon),
             (Key::Measure(id), _) => self.alarms.set(&Topic::Scale(id), soon),
             // What was to be said meanwhile is said now.
-            (Key::Report(id), _) => _ = self.pools.insert(id),
-            (Key::Room(_) | Key::Reap(..), _) => {}
+            (Key::Report(id), _) if self.unsaid.remove(&id) => _ = self.pools.insert(id),
+            (Key::Room(_) | Key::Report(_) | Key::Reap(..), _) => {}
         }
     }
 
@@ -739,7 +744,11 @@ impl Desk {
         if scene.reports() && report::is_news(&scene.resource.value, &plan.outcome) {
             let (bench, resource) = (self.bench.clone(), scene.resource.value.clone());
             let outcome = plan.outcome.clone();
-            self.start(Key::Report(resource.id), async move {
+            let key = Key::Report(resource.id);
+            if self.under_way.contains(&key) {
+                self.unsaid.insert(resource.id);
+            }
+            self.start(key, async move {
                 job::settle(report::report(&bench, &resource, &outcome).await)
             });
         }

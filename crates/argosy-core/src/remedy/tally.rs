@@ -114,12 +114,16 @@ pub(super) struct Tallies<'a> {
 
 const NOWHERE: usize = usize::MAX;
 
+/// How many places are compared with before a node's are looked up: more than that takes as long.
+const RECENT_MAX: usize = 4;
+
 /// Whether two nodes count in the same places.
 fn is_beside(a: &Node, b: &Node) -> bool {
     let (here, there) = (&a.place, &b.place);
-    a.pool == b.pool
+    // What differs most is compared first.
+    here.zone == there.zone
+        && a.pool == b.pool
         && a.tenant == b.tenant
-        && here.zone == there.zone
         && here.region == there.region
         && here.provider == there.provider
 }
@@ -130,8 +134,8 @@ impl<'a> Tallies<'a> {
         let places = Vec::with_capacity(fleet.nodes.len());
         let mut all = Tallies { list, places, deserted };
         let mut known: HashMap<Area<'a>, usize> = HashMap::new();
-        // Neighbours are mostly in one pool: it is not looked up for each of them.
-        let mut last: Option<(&'a Node, [usize; 3], &PoolSettings)> = None;
+        // A pool is mostly in two or three zones: they are not looked up for each node.
+        let mut recent: Vec<(&'a Node, [usize; 3], &PoolSettings)> = Vec::new();
         let (mut bad, mut replaced) = (Vec::new(), Vec::new());
         for subject in &fleet.nodes {
             let node = subject.node;
@@ -147,9 +151,10 @@ impl<'a> Tallies<'a> {
                 }
                 continue;
             }
-            let (places, pool) = match last {
-                Some((last, places, pool)) if is_beside(last, node) => (places, pool),
-                _ => {
+            let beside = recent.iter().position(|(other, ..)| is_beside(other, node));
+            let (places, pool) = match beside.and_then(|at| recent.get(at)) {
+                Some((_, places, pool)) => (*places, *pool),
+                None => {
                     let mut places = [NOWHERE; 3];
                     for (place, area) in places.iter_mut().zip(Area::of(node)) {
                         *place = *known.entry(area).or_insert_with(|| {
@@ -160,7 +165,10 @@ impl<'a> Tallies<'a> {
                     (places, settings.of_node(node))
                 }
             };
-            last = Some((node, places, pool));
+            if beside.is_none() {
+                recent.truncate(RECENT_MAX - 1);
+                recent.insert(0, (node, places, pool));
+            }
             all.places.push(places);
             let warm = !passed(node.joined_at, pool.warm_up, now);
             let hold = node.duty.hold();

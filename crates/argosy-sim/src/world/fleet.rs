@@ -36,8 +36,8 @@ pub(crate) struct Unit {
     pub(crate) connection: Option<u64>,
     /// Since when its agent said nothing of interest, since the beginning.
     calm_since: Duration,
-    /// Its place on the board, while its beats are made without its agent.
-    pub(crate) parked: Option<Arc<Pulse>>,
+    /// While its beats are made without its agent.
+    pub(crate) parked: Option<Parked>,
     /// What its last report said, but for when.
     reported: Option<u64>,
     /// By how much its clock is off.
@@ -56,6 +56,14 @@ pub(crate) struct Unit {
     pub(crate) faults: Vec<usize>,
     /// The last commands that its agent was told, and in which start of it; at most `TOLD_MAX`.
     pub(crate) told: VecDeque<(String, u32)>,
+}
+
+/// Where the beats of a machine go that has nothing to say. Gone with its stream.
+pub(crate) struct Parked {
+    /// Its place on the board.
+    pulse: Arc<Pulse>,
+    /// The process at the other end of its stream.
+    process: usize,
 }
 
 /// How many commands of a machine are remembered: one runs at a time, and few wait.
@@ -247,9 +255,8 @@ impl World {
     /// Leaves an agent out that has nothing to say, with its end of the stream and the server's.
     fn fold(&mut self, index: usize) {
         let Some(unit) = self.units.get_mut(index) else { return };
-        let connection = unit.connection.and_then(|id| self.connections.get(&id));
-        let process = connection.and_then(Connection::open_at);
-        let (Some(process), Some(pulse)) = (process, &unit.parked) else { return };
+        let Some(Parked { pulse, process }) = &unit.parked else { return };
+        let process = *process;
         let folded = Power::Folded { _place: pulse.attach(), process };
         if let Power::On(machine) = std::mem::replace(&mut unit.power, folded) {
             unit.disk = machine.into_disk();
@@ -343,7 +350,8 @@ impl World {
             && let Some(process) = connection.and_then(Connection::open_at)
             && let Some(up) = self.processes.get(process).and_then(|process| process.up.as_ref())
         {
-            unit.parked = up.control.nodes.board.find(&unit.spec.node_id);
+            let pulse = up.control.nodes.board.find(&unit.spec.node_id);
+            unit.parked = pulse.map(|pulse| Parked { pulse, process });
             if unit.sick.is_empty() && WHOLE_MAX < self.units.len() {
                 self.fold(index);
             }
@@ -381,27 +389,12 @@ impl World {
                 open.then(|| Moment { wall: process.clock.now(), monotonic })
             })
             .collect();
-        let mut lost = Vec::new();
-        for (index, unit) in self.units.iter_mut().enumerate() {
-            let Some(pulse) = &unit.parked else { continue };
-            let connection = unit.connection.and_then(|id| self.connections.get(&id));
-            let open = match &unit.power {
-                Power::Folded { process, .. } => Some(*process),
-                Power::Off | Power::Booting | Power::On(_) | Power::Idle => {
-                    connection.and_then(Connection::open_at)
-                }
-            };
-            let Some(process) = open else {
-                lost.push(index);
-                continue;
-            };
-            if let Some(moment) = moments.get(process).copied().flatten() {
+        for unit in &mut self.units {
+            let Some(Parked { pulse, process }) = &unit.parked else { continue };
+            if let Some(moment) = moments.get(*process).copied().flatten() {
                 pulse.touch(moment);
                 unit.heard_at = now;
             }
-        }
-        for index in lost {
-            self.unpark(index);
         }
     }
 }

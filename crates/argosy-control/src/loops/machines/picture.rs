@@ -64,9 +64,13 @@ impl Scene {
             let resource = view.resource(id).filter(|found| found.value.kind == Kind::NodePool)?;
             let cluster = view.resource(resource.value.owner?)?;
             let pool_name = pool_name(&cluster.value.name, &resource.value.name);
-            let excused = view.outlook().is_some();
-            let records =
-                view.instances_of(id).map(|record| seen(bench, view, record, excused, now));
+            let spec = PoolSpec::read(&resource.value.spec, &cluster.value.spec, catalog);
+            let book = view.pool_book(id).cloned();
+            let asks = Asks {
+                excused: view.outlook().is_some(),
+                busy: spec.as_ref().is_ok_and(|spec| is_too_large(view, id, spec, book.as_ref())),
+            };
+            let records = view.instances_of(id).map(|record| seen(bench, view, record, asks, now));
             let records: Vec<Seen> = records.collect();
             // Of all GPUs that are known to be bad, few are still in a machine.
             let is_here = |serial: &String| {
@@ -81,8 +85,8 @@ impl Scene {
             Some(Scene {
                 condemned,
                 records,
-                spec: PoolSpec::read(&resource.value.spec, &cluster.value.spec, catalog),
-                book: view.pool_book(id).cloned(),
+                spec,
+                book,
                 fresh_book: PoolBook::new(id),
                 books: view
                     .provider_books()
@@ -245,19 +249,43 @@ impl Seen {
     }
 }
 
+/// What is to be known of the machines of a pool.
+#[derive(Clone, Copy)]
+struct Asks {
+    /// Silence is held against nobody.
+    excused: bool,
+    /// How busy each is: some are to leave.
+    busy: bool,
+}
+
+/// Whether a pool has more machines than it should: who has the least to do leaves first.
+fn is_too_large(
+    view: &View,
+    id: ResourceId,
+    spec: &PoolSpec,
+    book: Option<&Stored<PoolBook>>,
+) -> bool {
+    let target = spec.target(book.and_then(|book| book.value.target));
+    let live = view.instances_of(id).filter(|record| !record.value.state.is_over());
+    live.skip(usize::try_from(target).unwrap_or(usize::MAX)).next().is_some()
+}
+
 fn seen(
     bench: &Bench,
     view: &View,
     record: &Stored<Instance>,
-    excused: bool,
+    asks: Asks,
     now: Timestamp,
 ) -> Seen {
     let id = record.value.id.as_str();
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
-    let ours = || view.commands_of(id).rev().filter(|command| command.value.by == SELF);
-    let failed_until = ours().next().and_then(|last| last.value.failed_until());
-    let retry_at = failed_until.filter(|until| now < *until);
-    let pulse = bench.board.find(id);
+    let mut ours = view.commands_of(id).rev().filter(|command| command.value.by == SELF);
+    let last = ours.next().map(|last| &last.value);
+    let retry_at = last.and_then(|last| last.failed_until()).filter(|until| now < *until);
+    let open = last.is_some_and(|last| !last.state.is_done())
+        || ours.any(|command| !command.value.state.is_done());
+    let Asks { excused, busy: asks_busy } = asks;
+    let pulse = (excused || asks_busy).then(|| bench.board.find(id)).flatten();
     let lost_since = match &node {
         Some(node) => {
             let lost = node.value.liveness == Liveness::Unreachable;
@@ -267,11 +295,14 @@ fn seen(
     };
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
-        commanded: retry_at.is_some() || ours().any(|command| !command.value.state.is_done()),
+        commanded: retry_at.is_some() || open,
         retry_at,
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
-        utilization: pulse.and_then(|pulse| pulse.with_sample(busy)).flatten(),
+        utilization: pulse
+            .filter(|_| asks_busy)
+            .and_then(|pulse| pulse.with_sample(busy))
+            .flatten(),
         lost_for: lost_since
             .filter(|_| !excused)
             .map(|since| now.duration_since(since).max(SignedDuration::ZERO)),

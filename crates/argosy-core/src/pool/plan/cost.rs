@@ -3,6 +3,7 @@
 use super::Picture;
 use crate::machine::Order;
 use crate::pool::choice::{offer, price};
+use jiff::Timestamp;
 use std::collections::HashMap;
 
 /// What the machines of a pool cost together.
@@ -19,18 +20,21 @@ pub(in crate::pool) struct Cost<'a> {
 impl<'a> Cost<'a> {
     pub(super) fn of(picture: &Picture<'a>) -> Self {
         let mut cost = Self { sum: 0.0, unknown: false, last: HashMap::new() };
-        let mut newest = HashMap::new();
+        // A few kinds, compared one by one: that is quicker than hashing each of thousands.
+        let mut newest: Vec<((&str, &str, bool), Timestamp, f64)> = Vec::new();
         for member in &picture.members {
             let order = &member.instance.order;
             let Some(price) = order.price_per_hour.filter(|price| is_price(*price)) else {
                 continue;
             };
             let at = member.instance.ordered_at;
-            if newest.get(&kind(order)).is_none_or(|known| *known <= at) {
-                newest.insert(kind(order), at);
-                cost.last.insert(kind(order), price);
+            match newest.iter_mut().find(|(known, ..)| *known == kind(order)) {
+                None => newest.push((kind(order), at, price)),
+                Some((_, known_at, known)) if *known_at <= at => (*known_at, *known) = (at, price),
+                Some(_) => {}
             }
         }
+        cost.last = newest.into_iter().map(|(kind, _, price)| (kind, price)).collect();
         for member in &picture.members {
             if !member.instance.state.is_over() {
                 cost.add(&member.instance.order, picture);

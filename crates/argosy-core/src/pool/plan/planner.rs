@@ -4,7 +4,7 @@ use super::stand::{bad_serial, outdated, unjudged_from};
 use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
 use crate::breaker::later;
 use crate::health::HealthState;
-use crate::instance::{InstanceId, Reason, State};
+use crate::instance::{Instance, InstanceId, Reason, State};
 use crate::node::{Duty, Node};
 use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
@@ -90,6 +90,12 @@ pub(in crate::pool) struct Summary<'a> {
     pub(in crate::pool) stopped: Option<&'a str>,
 }
 
+/// Whether one has what another has that says in what a machine is not as the spec asks, beside its GPUs.
+fn is_like(member: &Member<'_>, model: &Instance) -> bool {
+    let one = member.instance;
+    member.notice.is_none() && (one.adopted, &one.order) == (model.adopted, &model.order)
+}
+
 pub(super) struct Planner<'p, 'a> {
     picture: &'p Picture<'a>,
     now: Timestamp,
@@ -103,8 +109,9 @@ pub(super) struct Planner<'p, 'a> {
     ready: u32,
     chooser: Option<Chooser<'p>>,
     cost: Cost<'p>,
-    /// How many hold each number: two may, where one was to replace the other and both are wanted now.
-    numbers: BTreeMap<u32, u32>,
+    /// How many hold each number: two may, where one was to replace the other and both are wanted now. Counted
+    /// when something is bought.
+    numbers: Option<BTreeMap<u32, u32>>,
     lifted: bool,
     /// What keeps us from buying anything at all.
     barred: Option<Blocked<'p>>,
@@ -148,7 +155,7 @@ where
             seats: Vec::new(),
             chooser: None,
             cost: Cost::of(picture),
-            numbers: BTreeMap::new(),
+            numbers: None,
             lifted,
             barred: bar(picture, lifted, now),
             free: 1,
@@ -221,7 +228,6 @@ where
             let Some(member) = self.picture.members.get(index).filter(|_| live(standing)) else {
                 continue;
             };
-            *self.numbers.entry(member.instance.number).or_default() += 1;
             by_id.insert(member.instance.id.as_str(), index);
             if member.instance.replaces.is_some() {
                 late.push(index);
@@ -240,17 +246,24 @@ where
                 replacing.insert(index);
             }
         }
+        // What was ordered for one that is as it should be: most are its like, and are not asked in what they
+        // are not.
+        let mut model: Option<&Instance> = None;
         for index in 0..self.standings.len() {
             let seated = self.standings.get(index).is_some_and(live);
-            if !seated || replacing.contains(&index) {
+            let Some(member) = self.member(index).filter(|_| seated && !replacing.contains(&index))
+            else {
                 continue;
+            };
+            let outdated = match model.is_some_and(|model| is_like(member, model)) {
+                true => self.bad_gpu(member),
+                false => self.outdated(index),
+            };
+            if outdated.is_none() && member.notice.is_none() {
+                model = Some(member.instance);
             }
-            self.seats.push(Seat {
-                member: index,
-                replacement: replaced.get(&index).copied(),
-                outdated: self.outdated(index),
-                leaving: false,
-            });
+            let replacement = replaced.get(&index).copied();
+            self.seats.push(Seat { member: index, replacement, outdated, leaving: false });
         }
     }
 
@@ -281,9 +294,12 @@ where
 
     fn outdated(&self, index: usize) -> Option<String> {
         let member = self.member(index)?;
+        self.bad_gpu(member).or_else(|| outdated(member, self.picture))
+    }
+
+    fn bad_gpu(&self, member: &Member<'_>) -> Option<String> {
         let bad = member.node.and_then(|node| bad_serial(node, self.picture));
-        let bad = bad.map(|serial| format!("its GPU {serial} is known to be bad"));
-        bad.or_else(|| outdated(member, self.picture))
+        bad.map(|serial| format!("its GPU {serial} is known to be bad"))
     }
 
     /// Those who hold no seat: terminated by a person, refused at boot, taken back by their provider.
@@ -506,13 +522,28 @@ where
         }
     }
 
+    fn numbers(&mut self) -> &mut BTreeMap<u32, u32> {
+        let (members, standings) = (&self.picture.members, &self.standings);
+        self.numbers.get_or_insert_with(|| {
+            let mut numbers = BTreeMap::new();
+            for (member, standing) in members.iter().zip(standings) {
+                if standing.as_ref().is_some_and(Standing::is_seated) {
+                    *numbers.entry(member.instance.number).or_default() += 1;
+                }
+            }
+            numbers
+        })
+    }
+
     /// The number for a purchase: this one if no more than so many hold it, else the next that nobody holds.
-    fn number_for(&self, wanted: u32, holders: u32) -> u32 {
-        let held = |number: &u32| self.numbers.get(number).copied().unwrap_or(0);
+    fn number_for(&mut self, wanted: u32, holders: u32) -> u32 {
+        let free = self.free;
+        let numbers = self.numbers();
+        let held = |number: &u32| numbers.get(number).copied().unwrap_or(0);
         if held(&wanted) <= holders {
             return wanted;
         }
-        (self.free..=u32::MAX).find(|number| held(number) == 0).unwrap_or(wanted)
+        (free..=u32::MAX).find(|number| held(number) == 0).unwrap_or(wanted)
     }
 
     /// Nodes that are sick or lost: cured, or replaced, who has been so for longest first.
@@ -846,7 +877,7 @@ where
         }
         let Some(order) = chooser.next() else { return false };
         self.cost.add(&order, self.picture);
-        *self.numbers.entry(number).or_default() += 1;
+        *self.numbers().entry(number).or_default() += 1;
         self.held = self.held.saturating_add(1);
         self.summary.buying += 1;
         self.plan.buy.push(Buy { number, order, replaces, why });
