@@ -86,3 +86,9 @@ test('the map has all of their 40,000 GPUs', async ({ page }) => {
   const { total } = await server.call<{ total: number }>('GET', `${FLEET}/nodes?size=1`);
   expect(total).toBe(NODES);
 });
+
+test('what a drain leaves in service is counted in the whole pool', async ({ page }) => {
+  await page.goto(`${server.url}/ui/nodes/${name(1)}`);
+  await page.getByRole('button', { name: 'Drain…' }).click();
+  await expect(page.getByRole('dialog').getByRole('region', { name: 'Plan' })).toContainText('Pool train: 2,499 of 2,500 nodes in service afterwards');
+});

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { asProblem, FLEET, get, idempotencyKey, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { duration } from '../../lib/format';
+import { allPages } from '../../lib/pages';
 import { segment } from '../../lib/router';
 import { text as quoted } from '../../lib/search';
 import { mayAct } from '../../lib/session';
@@ -252,7 +253,7 @@ function cli(id: string, action: Action, body: CommandCreate, parameters: Record
 async function surroundings(node: Node, signal: AbortSignal): Promise<Around> {
   const [pool, instance] = await Promise.allSettled([
     node.pool
-      ? get<NodeList>(`${FLEET}/nodes`, { search: `pool = ${quoted(node.pool)} and status != 'TERMINATED'`, fields: 'status', size: 1000 }, signal)
+      ? allPages<NodeList>(`${FLEET}/nodes`, { search: `pool = ${quoted(node.pool)} and status != 'TERMINATED'`, fields: 'status' }, signal)
       : Promise.reject(new Error('no pool')),
     get<InstanceList>(`${FLEET}/instances`, { node_id: node.id, size: 1 }, signal),
   ]);
