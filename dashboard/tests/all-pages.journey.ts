@@ -152,7 +152,16 @@ const PAGES: Shown[] = [
     },
     picture: true,
   },
-  { name: 'create-policy', path: '/create/policy', ready: heading },
+  {
+    name: 'create-policy',
+    path: '/create/policy',
+    ready: async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('trainers');
+      await rewrite(page, 'cluster.pool', 'atlas.h100');
+      await expect(page.getByText('The server would take it.')).toBeVisible();
+    },
+    picture: true,
+  },
   { name: 'policies', path: '/policies', ready: table('Policies'), picture: true },
   { name: 'policy', path: '/policies/default', ready: table('Rules'), picture: true },
   {
