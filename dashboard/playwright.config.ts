@@ -5,7 +5,7 @@ export default defineConfig({
   testDir: 'tests',
   testMatch: '*.journey.ts',
   outputDir: 'node_modules/.playwright',
-  // One file is one server. Two of them at a time keep two cores busy, not choked.
+  // One file is one server. Two of them at a time keep two cores busy, not choked: three take longer.
   workers: Number(process.env['BROWSER_WORKERS'] ?? 2),
   fullyParallel: false,
   // A flake is a fault of the page, the server or the test: none is tried again.

@@ -68,38 +68,50 @@ try {
   paints.sort((a, b) => a - b);
   console.log(`first contentful paint   ${paints[2].toFixed(0)} ms (median of 5, cold cache, loopback)`);
 
-  for (const colour of ['health', 'temperature']) {
+  const opened = async (colour) => {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.message));
     await page.goto(`${base}/bench?gpus=80000&updates=1000&color=${colour}`);
     await page.waitForSelector('#bench');
-    const inspector = await page.context().newCDPSession(page);
-    await inspector.send('Performance.enable');
-    // What is still held when everything that can go is gone: a leak, and nothing else, makes it grow.
-    const heap = async () => {
-      await inspector.send('HeapProfiler.collectGarbage');
-      const { metrics } = await inspector.send('Performance.getMetrics');
-      const of = (name) => metrics.find((one) => one.name === name)?.value ?? 0;
-      return { mib: of('JSHeapUsedSize') / 1024 / 1024, elements: of('Nodes'), listeners: of('JSEventListeners') };
-    };
+    // The first seconds are for laying out.
     await page.waitForTimeout(3000);
-    const before = await heap();
-    await page.waitForTimeout((colour === 'health' ? minutes : 0.2) * 60_000);
+    const closed = async () => {
+      if (errors.length > 0) throw new Error(errors.join('\n'));
+      await page.close();
+    };
+    return { page, closed };
+  };
+
+  for (const colour of ['health', 'temperature']) {
+    const { page, closed } = await opened(colour);
+    await page.waitForTimeout(Math.min(minutes, 1) * 60_000);
     const data = await page.locator('#bench').evaluate((element) => ({ ...element.dataset }));
-    const after = await heap();
     console.log(
       `map by ${colour.padEnd(12)}      ${data.fps} frames a second for ${data.seconds} s, longest ${data.worst} ms, ${data.updates} updates a second ` +
         `(${data.busy} ms of each second)`,
     );
-    if (colour === 'health')
-      console.log(
-        `memory of the page       ${before.mib.toFixed(1)} MiB held at first, ${after.mib.toFixed(1)} MiB after ${minutes} min of streaming; ` +
-          `${before.elements} and ${after.elements} elements, ${before.listeners} and ${after.listeners} listeners`,
-      );
-    if (errors.length > 0) throw new Error(errors.join('\n'));
-    await page.close();
+    await closed();
   }
+
+  // A page of its own: collecting garbage stops it, which is no frame of the map.
+  const { page, closed } = await opened('health');
+  const inspector = await page.context().newCDPSession(page);
+  await inspector.send('Performance.enable');
+  // What is still held when everything that can go is gone: a leak, and nothing else, makes it grow.
+  const held = async () => {
+    await inspector.send('HeapProfiler.collectGarbage');
+    const { metrics } = await inspector.send('Performance.getMetrics');
+    const of = (name) => metrics.find((one) => one.name === name)?.value ?? 0;
+    return `${(of('JSHeapUsedSize') / 1024 / 1024).toFixed(2)} MiB, ${of('Nodes')} elements, ${of('JSEventListeners')} listeners`;
+  };
+  const started = Date.now();
+  for (const share of [0, 0.1, 0.3, 0.5, 1]) {
+    const until = started + share * minutes * 60_000;
+    await page.waitForTimeout(Math.max(0, until - Date.now()));
+    console.log(`memory of the page       ${await held()} after ${(share * minutes).toFixed(2)} min of streaming`);
+  }
+  await closed();
 } finally {
   await browser.close();
   server.close();

@@ -239,3 +239,20 @@ test('the tour has five steps, and does not come back', async ({ page }) => {
   await live(page);
   await expect(page.locator('.tour')).toBeHidden();
 });
+
+test('who goes quickly from page to page is not kept waiting by what was left behind', async ({ page }) => {
+  const open = new Set<unknown>();
+  page.on('request', (request) => void (request.url().includes('watch=true') && open.add(request)));
+  for (const ended of ['requestfinished', 'requestfailed'] as const) page.on(ended as 'requestfinished', (request) => void open.delete(request));
+  await page.goto(`${server.url}/ui/clusters`);
+  for (const cluster of ['atlas', 'borealis', 'comet']) {
+    await page.getByRole('table', { name: 'Clusters' }).getByRole('link', { name: cluster, exact: true }).click();
+    await page.getByRole('table', { name: 'Node pools' }).locator('tbody tr').first().getByRole('link').click();
+    await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click();
+    await expect(page.locator('.map-panel canvas').first()).toBeVisible();
+    // A browser has six connections to a server, and what is no stream needs some. Left alone, streams linger for longer than this.
+    await expect.poll(() => open.size, { timeout: 8_000 }).toBeLessThanOrEqual(4);
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Clusters' }).click();
+  }
+});

@@ -5,6 +5,7 @@
 import { test as plain, expect, type Browser, type BrowserContext, type Page } from '@playwright/test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export { expect };
 export const FLEET = '/api/argosy/v1';
@@ -12,6 +13,7 @@ export const BASE = '/api/hyperfleet/v1';
 
 /** What waits for machines, adapters and drains has this long, on a busy machine. */
 export const MACHINES_MS = 60_000;
+const LOOK_MS = 100;
 
 const DIST = resolve(import.meta.dirname, '../dist');
 const TYPES: Record<string, string> = { js: 'text/javascript', css: 'text/css', html: 'text/html', svg: 'image/svg+xml', woff2: 'font/woff2' };
@@ -27,7 +29,44 @@ export interface Troubles {
   allow: (what: RegExp) => void;
 }
 
-export const test = plain.extend<{ troubles: Troubles; open: (browser: Browser, options?: Parameters<Browser['newContext']>[0]) => Promise<Page> }>({
+interface Fixtures {
+  troubles: Troubles;
+  open: (browser: Browser, options?: Parameters<Browser['newContext']>[0]) => Promise<Page>;
+  /** One page for all tests of a file that only look, walked by `walkTo`: opening and loading another takes a second each. */
+  same: Page;
+}
+
+/** The page that the tests of one file share, and what its console said. */
+interface Kept {
+  file: string;
+  context?: BrowserContext;
+  page?: Page;
+  said: string[];
+}
+
+export const test = plain.extend<Fixtures, { kept: Kept }>({
+  kept: [
+    async ({}, use) => {
+      const kept: Kept = { file: '', said: [] };
+      await use(kept);
+      await kept.context?.close();
+    },
+    { scope: 'worker' },
+  ],
+  same: async ({ kept, browser, troubles }, use, { file }) => {
+    if (kept.file !== file || !kept.page) {
+      // Another file has another server.
+      await kept.context?.close();
+      kept.file = file;
+      kept.said = [];
+      kept.context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+      await prepare(kept.context, { list: kept.said });
+      kept.page = await kept.context.newPage();
+    }
+    const before = kept.said.length;
+    await use(kept.page);
+    troubles.list.push(...kept.said.slice(before));
+  },
   troubles: async ({}, use) => {
     const list: string[] = [];
     const allowed: RegExp[] = [];
@@ -53,7 +92,7 @@ export const test = plain.extend<{ troubles: Troubles; open: (browser: Browser, 
   },
 });
 
-async function prepare(context: BrowserContext, troubles: Troubles): Promise<void> {
+async function prepare(context: BrowserContext, troubles: Pick<Troubles, 'list'>): Promise<void> {
   context.on('console', (message) => {
     if (message.type() === 'error') troubles.list.push(`console: ${message.text()} (${message.location().url})`);
   });
@@ -80,6 +119,36 @@ export const REFUSALS = new RegExp(`console: ${NETWORK.source.slice(1)}`);
 /** The stream is open and the shell knows who we are. */
 export async function live(page: Page): Promise<void> {
   await expect(page.getByRole('status', { name: 'Connection: Live' })).toBeVisible();
+}
+
+/** Looks until it is so; for what goes on beside the tests, where `expect` has no place. */
+export async function until(so: () => Promise<boolean>, what: string): Promise<void> {
+  const end = Date.now() + 2 * MACHINES_MS;
+  while (!(await so())) {
+    if (Date.now() > end) throw new Error(`it is not so that ${what}`);
+    await pause(LOOK_MS);
+  }
+}
+
+/**
+ * To another page of the same server as a link leads there, without loading anything anew. By way of an address that
+ * no page has, so that nothing of the page before, such as an open dialog, is taken for the next.
+ */
+export async function walkTo(page: Page, address: string): Promise<void> {
+  if (!page.url().startsWith(`${new URL(address).origin}/ui`)) {
+    await page.goto(address);
+    return;
+  }
+  const go = (to: string) =>
+    page.evaluate((where) => {
+      history.pushState(null, '', where);
+      dispatchEvent(new PopStateEvent('popstate'));
+    }, to);
+  await page.keyboard.press('Escape');
+  await go(new URL('/ui/between/pages', address).href);
+  await expect(page.getByRole('heading', { name: 'There is no page here' })).toBeVisible();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await go(address);
 }
 
 /** The document in the editor with one text in it exchanged. */

@@ -1,5 +1,5 @@
 /** What machines and people can put into names, labels, messages and reasons is shown, and does nothing. */
-import { BASE, expect, FLEET, live, MACHINES_MS, test } from './harness';
+import { BASE, expect, FLEET, live, MACHINES_MS, test, walkTo } from './harness';
 import { Server } from './server';
 
 const HTML = '<img src=x onerror="window.owned=1"><script>window.owned=1</script>';
@@ -38,8 +38,8 @@ const PAGES = [
 ];
 
 for (const path of PAGES) {
-  test(`nothing hostile happens at ${path}`, async ({ page }) => {
-    await page.goto(`${server.url}/ui${path}`);
+  test(`nothing hostile happens at ${path}`, async ({ same: page }) => {
+    await walkTo(page, `${server.url}/ui${path}`);
     await live(page);
     await expect(page.locator('main')).not.toContainText('Reading', { timeout: MACHINES_MS });
     await expect(page.getByRole('region', { name: 'Safety' })).toContainText('<img src=x');

@@ -3,6 +3,8 @@ import { expect, FLEET, live, MACHINES_MS, test } from './harness';
 import { Server } from './server';
 
 const NODES = 5_000;
+/** The best of so many is printed: more, where it is for the figure. */
+const TRIES = Number(process.env['TRIES'] ?? 1);
 const ZONES = ['us-east1-b', 'us-east1-c', 'us-east1-d'];
 const name = (i: number) => `gpu-${String(i).padStart(4, '0')}`;
 
@@ -45,7 +47,7 @@ test('5,000 nodes are filtered, and the last one is reached', async ({ page }) =
   const took: number[] = [];
   for (const [text, found, first] of filtered) {
     const tries: number[] = [];
-    for (let i = 0; i < 3; i += 1) {
+    for (let i = 0; i < TRIES; i += 1) {
       await box.fill('');
       await expect(page.getByText('5,000 nodes')).toBeVisible();
       // In the page's own clock, from the key to the rows: what a person waits for, without the test's round trips.
@@ -85,4 +87,10 @@ test('the map has all of their 40,000 GPUs', async ({ page }) => {
   await expect(page.getByRole('region', { name: 'The fleet in numbers' })).toContainText('40,000', { timeout: MACHINES_MS });
   const { total } = await server.call<{ total: number }>('GET', `${FLEET}/nodes?size=1`);
   expect(total).toBe(NODES);
+});
+
+test('what a drain leaves in service is counted in the whole pool', async ({ page }) => {
+  await page.goto(`${server.url}/ui/nodes/${name(1)}`);
+  await page.getByRole('button', { name: 'Drain…' }).click();
+  await expect(page.getByRole('dialog').getByRole('region', { name: 'Plan' })).toContainText('Pool train: 2,499 of 2,500 nodes in service afterwards');
 });

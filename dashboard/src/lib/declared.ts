@@ -1,6 +1,7 @@
 /** Clusters and node pools as lists that keep themselves current, and what is said about them. */
 import { BASE_API } from './api';
 import { Live, Polled } from './live';
+import { allPages } from './pages';
 import type { Resource, ResourceList } from './types';
 
 /** All that lists and dialogs read. */
@@ -12,7 +13,7 @@ export const clusters = new Live<Resource>(`${BASE_API}/clusters`, { fields: RES
 export const pools = new Live<Resource>(`${BASE_API}/nodepools`, { fields: RESOURCE_FIELDS }, (pool) => pool.uid);
 
 /** Only names, and asked for now and then: a stream would be one more of the six that a browser has. */
-export const clusterNames = new Polled<ResourceList>(`${BASE_API}/clusters`, 15_000, { fields: 'name', size: 1000 });
+export const clusterNames = new Polled<ResourceList>(`${BASE_API}/clusters`, 15_000, { fields: 'name' }, allPages);
 
 /** The cluster a pool belongs to, by name where it is known. */
 export function clusterName(pool: Resource): string {

@@ -146,6 +146,8 @@ export class EventFeed {
 
   private add(entry: LedgerEntry): void {
     this.fresh.push(entry);
+    // There are no frames while the tab is hidden, and the stream goes on for a while.
+    if (this.fresh.length > KEPT_MAX) this.fresh.shift();
     if (this.frame) return;
     this.frame = true;
     requestAnimationFrame(() => {

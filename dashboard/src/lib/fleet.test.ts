@@ -89,6 +89,23 @@ describe('FleetModel', () => {
     expect(model.counts[fleet.UNHEALTHY]).toBe(0);
   });
 
+  it('a node that changes stays the one the map was laid out with', () => {
+    const model = started();
+    const laidOut = model.nodes.get('a');
+    model.take({ ...samples, nodes: [row('a', { status: 'DRAINING' })] });
+    expect(model.nodes.get('a')).toBe(laidOut);
+    expect(laidOut?.status).toBe('DRAINING');
+  });
+
+  it('nodes that come take the places of those that went', () => {
+    const model = started();
+    const room = model.state.length;
+    for (let i = 0; i < 2 * room; i += 1) model.take({ ...samples, nodes: [row(`new-${i}`)], gone: [i === 0 ? 'b' : `new-${i - 1}`] });
+    expect(model.state.length).toBe(room);
+    expect(counted(model)).toEqual([4, 4, 0]);
+    expect([...model.nodes.values()].map((node) => node.first).sort()).toEqual([0, 2]);
+  });
+
   it('does not mind samples of nodes it does not know', () => {
     const model = started();
     model.take({ ...samples, samples: [{ id: 'nobody', u: [1] }], gone: ['nobody'] });

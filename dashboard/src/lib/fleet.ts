@@ -116,6 +116,8 @@ export class FleetModel {
   readonly ready: Signal<boolean> = signal(false);
 
   private used = 0;
+  /** Places of nodes that went, by their GPUs: a page that is open for weeks outlives its nodes many times. */
+  private readonly left = new Map<number, number[]>();
   private coming: FleetRow[] | null = null;
   private readonly listeners = new Set<FleetListener>();
 
@@ -148,6 +150,7 @@ export class FleetModel {
     this.nodes.clear();
     this.counts.fill(0);
     this.used = 0;
+    this.left.clear();
     this.reserve(coming.reduce((sum, row) => sum + row.gpus, 0));
     for (const row of coming) this.add(row);
     this.ready.value = true;
@@ -179,10 +182,10 @@ export class FleetModel {
     const old = this.nodes.get(row.id);
     const gone = row.status === 'TERMINATED';
     if (old && !gone && old.gpus === row.gpus && sameGroup(old, row)) {
-      // A row without measurements is news about the node, not about its GPUs.
-      const node: FleetNode = { ...old, bad: [], warn: [], ...row, first: old.first };
-      this.nodes.set(row.id, node);
-      this.write(node);
+      // A row without measurements is news about the node, not about its GPUs. Written into the node that is there:
+      // the map's layout holds it too, and would keep the one it was laid out with beside each new one.
+      Object.assign(old, { bad: [], warn: [] }, row, { first: old.first });
+      this.write(old);
       return false;
     }
     if (old) this.remove(old);
@@ -192,9 +195,7 @@ export class FleetModel {
 
   private add(row: FleetRow): void {
     if (row.status === 'TERMINATED') return;
-    this.reserve(this.used + row.gpus);
-    const node: FleetNode = { ...row, first: this.used };
-    this.used += row.gpus;
+    const node: FleetNode = { ...row, first: this.place(row.gpus) };
     this.nodes.set(row.id, node);
     for (let place = 0; place < row.gpus; place += 1) {
       const state = gpuState(node, place);
@@ -210,6 +211,18 @@ export class FleetModel {
       this.counts[state] = (this.counts[state] ?? 0) - 1;
     }
     this.nodes.delete(node.id);
+    const left = this.left.get(node.gpus);
+    if (left) left.push(node.first);
+    else this.left.set(node.gpus, [node.first]);
+  }
+
+  /** Where so many GPUs go: where as many were, or at the end. */
+  private place(gpus: number): number {
+    const first = this.left.get(gpus)?.pop();
+    if (first !== undefined) return first;
+    this.reserve(this.used + gpus);
+    this.used += gpus;
+    return this.used - gpus;
   }
 
   private write(node: FleetNode): void {
@@ -238,7 +251,7 @@ export class FleetModel {
     }
   }
 
-  /** Room for so many GPUs. Places of nodes that went are not used again until the next snapshot. */
+  /** Room for so many GPUs. */
   private reserve(size: number): void {
     if (size <= this.state.length) return;
     const room = Math.max(1024, Math.ceil(size * 1.25));

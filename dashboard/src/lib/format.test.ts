@@ -25,8 +25,8 @@ it.each([
 it('numbers read well', () => {
   expect([money(12.5), money(12_345.6), money(-0)]).toEqual(['$12.50', '$12,346', '$0.00']);
   expect([bytes(0), bytes(1536), bytes(85_899_345_920)]).toEqual(['0 B', '1.5 KiB', '80.0 GiB']);
-  expect([percent(1, 200), percent(1, 3), percent(1, 0)]).toEqual(['0.5 %', '33 %', '–']);
-  expect([percent(1, 90_000), percent(89_999, 90_000), percent(3, 3), percent(0, 3)]).toEqual(['0.1 %', '99.9 %', '100 %', '0 %']);
+  expect([percent(1, 200), percent(1, 3), percent(1, 0)]).toEqual(['0.5\u00a0%', '33\u00a0%', '–']);
+  expect([percent(1, 90_000), percent(89_999, 90_000), percent(3, 3), percent(0, 3)]).toEqual(['0.1\u00a0%', '99.9\u00a0%', '100\u00a0%', '0\u00a0%']);
   expect([plural(1, 'node'), plural(1200, 'node')]).toEqual(['1 node', '1,200 nodes']);
 });
 

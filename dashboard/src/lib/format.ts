@@ -29,12 +29,13 @@ export function bytes(value: number): string {
   return `${value >= 100 || at === 0 ? Math.round(value) : value.toFixed(1)} ${units[at] ?? ''}`;
 }
 
+/** With a space that does not break, so that the sign never stands alone on a line. */
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return '–';
   const value = (part / whole) * 100;
   // Near the ends a digit more: 99.7 % is not all, and 0.1 % is not nothing.
-  if ((value > 0 && value < 10) || (value > 90 && value < 100)) return `${Math.min(99.9, Math.max(0.1, value)).toFixed(1)} %`;
-  return `${Math.round(value)} %`;
+  if ((value > 0 && value < 10) || (value > 90 && value < 100)) return `${Math.min(99.9, Math.max(0.1, value)).toFixed(1)}\u00a0%`;
+  return `${Math.round(value)}\u00a0%`;
 }
 
 /** `4s`, `12m`, `3h 20m`, `5d 2h`: two units at most. */

@@ -147,6 +147,8 @@ export class Polled<T> {
     private readonly path: string,
     private readonly every: number,
     private readonly query: Query = {},
+    /** How it is asked for: `allPages` for lists that may be longer than one. */
+    private readonly ask: (path: string, query: Query, signal: AbortSignal) => Promise<T> = get,
   ) {}
 
   use(): () => void {
@@ -179,7 +181,7 @@ export class Polled<T> {
     const abort = new AbortController();
     this.abort = abort;
     try {
-      this.data.value = await get<T>(this.path, this.query, abort.signal);
+      this.data.value = await this.ask(this.path, this.query, abort.signal);
       this.at.value = Date.now();
       this.error.value = null;
     } catch (thrown) {

@@ -137,3 +137,30 @@ it('a proxy that finds nobody behind it is not the server', async () => {
   lines[0]?.end();
   await vi.waitFor(() => expect(connection.value).toBe('lost'));
 });
+
+it('who goes quickly from page to page leaves no more streams open than a browser can bear', async () => {
+  for (let page = 0; page < 5; page += 1) {
+    const offsOfPage = ['cluster', 'pools'].map((what) => new Live(`/api/${what}/${page}`).use());
+    await settle();
+    expect(lines.filter((line) => !line.aborted()).length).toBeLessThanOrEqual(4);
+    for (const off of offsOfPage) off();
+  }
+  // The newest are those that somebody may come back to.
+  expect(lines.filter((line) => !line.aborted()).map((line) => line.url.split('?')[0])).toEqual(['/api/cluster/3', '/api/pools/3', '/api/cluster/4', '/api/pools/4']);
+  await settle(12_500);
+  expect(lines.filter((line) => !line.aborted())).toEqual([]);
+});
+
+it('a stream that lingers is taken up again where it is', async () => {
+  const live = new Live('/api/things');
+  live.use()();
+  offs.push(live.use());
+  await settle(30_000);
+  expect(lines.map((line) => line.aborted())).toEqual([false]);
+});
+
+it('what somebody looks at is never taken away', async () => {
+  for (let i = 0; i < 6; i += 1) offs.push(new Live(`/api/things/${i}`).use());
+  await settle();
+  expect(lines.map((line) => line.aborted())).toEqual(Array<boolean>(6).fill(false));
+});

@@ -14,6 +14,19 @@ const BACKOFF_MAX_MS = 8_000;
 const HIDDEN_MS = 20_000;
 /** Nobody looks any more; another page may want the same in a moment. */
 const LINGER_MS = 12_000;
+/** A browser has six connections to a server: two are left for everything that is no stream. */
+const OPEN_MAX = 4;
+
+let open = 0;
+/** Those nobody looks at, the one that was left first in front: it goes when another needs its place. */
+const lingering = new Set<Stream>();
+
+function makeRoom(): void {
+  for (const stream of lingering) {
+    if (open <= OPEN_MAX) return;
+    stream.stop();
+  }
+}
 
 export interface StreamOptions {
   /** Asked for each connection, so that it can say where to resume. */
@@ -39,17 +52,23 @@ export class Stream {
   use(): () => void {
     this.users += 1;
     clearTimeout(this.linger);
+    lingering.delete(this);
     if (!this.abort) this.start();
     let done = false;
     return () => {
       if (done) return;
       done = true;
       this.users -= 1;
-      if (this.users === 0) this.linger = setTimeout(() => this.stop(), LINGER_MS);
+      if (this.users > 0) return;
+      lingering.add(this);
+      this.linger = setTimeout(() => this.stop(), LINGER_MS);
+      makeRoom();
     };
   }
 
   private start(): void {
+    open += 1;
+    makeRoom();
     const abort = new AbortController();
     this.abort = abort;
     const wake = () => this.wake();
@@ -63,8 +82,13 @@ export class Stream {
     void this.run(abort.signal);
   }
 
-  private stop(): void {
-    this.abort?.abort();
+  /** Let it go, although somebody may come back. */
+  stop(): void {
+    clearTimeout(this.linger);
+    lingering.delete(this);
+    if (!this.abort) return;
+    open -= 1;
+    this.abort.abort();
     this.abort = null;
   }
 

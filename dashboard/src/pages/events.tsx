@@ -131,6 +131,7 @@ export default function Events() {
       ) : (
         <Table
           label="Events"
+          tall
           columns={COLUMNS}
           rows={shown}
           rowKey={(entry) => String(entry.sequence)}
@@ -162,7 +163,7 @@ export default function Events() {
 }
 
 const COLUMNS: Column<LedgerEntry>[] = [
-  { key: 'at', head: 'Time', width: '11ch', cell: (entry) => <Clock at={entry.at} /> },
+  { key: 'at', head: 'Time', hide: 'phone', width: '11ch', cell: (entry) => <Clock at={entry.at} /> },
   { key: 'type', head: 'Kind', width: '128px', cell: (entry) => <Badge look={entryLook(entry)} quiet /> },
   { key: 'node', head: 'Node', hide: 'phone', width: '17%', cell: (entry) => <a href={href(`/nodes/${segment(entry.node_id)}`)}><Text value={entry.node_id} max={80} brief mono /></a> },
   {
@@ -170,14 +171,17 @@ const COLUMNS: Column<LedgerEntry>[] = [
     head: 'What',
     cell: (entry) => (
       <button type="button" class="row-button" onClick={() => setQuery({ event: String(entry.sequence) })}>
-        <span class="only-phone mono">
-          <Text value={entry.node_id} max={40} brief />{' '}
+        <span class="only-phone row-first">
+          <span class="mono">
+            <Text value={entry.node_id} max={40} brief />
+          </span>{' '}
+          <Clock at={entry.at} />
         </span>
         <Text value={entry.message} max={260} brief />
       </button>
     ),
   },
-  { key: 'by', head: 'By', hide: 'tablet', width: '17%', cell: (entry) => <span class="muted"><Text value={entry.verdict?.rule ?? entry.command?.by ?? entry.held_by ?? ''} max={60} brief /></span> },
+  { key: 'by', head: 'By', hide: 'tablet', width: '14%', cell: (entry) => <span class="muted"><Text value={entry.verdict?.rule ?? entry.command?.by ?? entry.held_by ?? ''} max={60} brief /></span> },
 ];
 
 function Entry({ entry, onClose }: { entry: LedgerEntry; onClose: () => void }) {

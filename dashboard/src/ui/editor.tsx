@@ -41,6 +41,8 @@ interface Props<T> {
   isNew?: boolean;
   /** What else the check depends on, such as the name above the editor. */
   depends?: string;
+  /** What must be given first; until then the server is not asked. */
+  wanting?: string | null;
 }
 
 /** Between two keys of somebody who types. */
@@ -77,7 +79,7 @@ export function Editor<T>(props: Props<T>) {
   const subject = `${props.depends ?? ''}\n${text.value}`;
   useEffect(() => {
     const { value } = read;
-    if (value === null || !changed) return undefined;
+    if (value === null || !changed || props.wanting) return undefined;
     const asked = subject;
     const from = base.value;
     let alive = true;
@@ -182,6 +184,8 @@ export function Editor<T>(props: Props<T>) {
             </span>
           ) : !changed ? (
             <span class="muted">Nothing is changed yet. YAML or JSON.</span>
+          ) : props.wanting ? (
+            <span class="muted">{props.wanting}</span>
           ) : fresh?.problem ? (
             <span class="tone-bad editor-word">
               <Glyph name="cross" /> The server refuses it, see beside.

@@ -102,7 +102,7 @@ export function Plot({ title, at, lines, format, place, height = 170, whole = fa
         { ...axis, values: (_, ticks) => ticks.map(format), ...(whole ? { incrs: WHOLE } : {}), size: 56 },
       ],
       series: [
-        { label: 'at', value: (_, value) => (value === null ? '' : place(value)) },
+        { label: 'at', value: (_, value) => (value === null || value === undefined ? '' : place(value)) },
         ...lines.map((line) => ({
           label: line.name,
           stroke: colour(line.colour),
@@ -111,7 +111,7 @@ export function Plot({ title, at, lines, format, place, height = 170, whole = fa
           ...(line.area ? { fill: `${colour(line.colour)}22` } : {}),
           ...(line.dashed ? { dash: [5, 4] } : {}),
           ...(line.steps && uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
-          value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+          value: (_: uPlot, value: number | null, _series: number, at: number | null) => (at === null ? '' : value === null ? '–' : format(value)),
         })),
       ],
     }),

@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { go, query, setQuery } from '../lib/router';
+import { narrow } from '../lib/screen';
 import { Icon } from './glyph';
 
 export interface Column<T> {
@@ -36,10 +37,13 @@ interface Props<T> {
   empty?: ComponentChildren;
   /** Rows of different heights, such as those with sentences: all of them are in the page, so keep them few. */
   loose?: boolean;
+  /** Of two lines each on a phone, where one has no room for a sentence. */
+  tall?: boolean;
 }
 
-/** In step with `--row`. */
+/** In step with `--row`, and with `--row-tall`. */
 const ROW_PX = 34;
+const TALL_ROW_PX = 52;
 /** Drawn beyond what is in sight, so that quick scrolling shows no gap. */
 const SPARE_ROWS = 12;
 /** Fewer than this are simply all drawn. */
@@ -56,7 +60,8 @@ export function Table<T>(props: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const active = useSignal(0);
   const virtual = !props.loose && sorted.length > VIRTUAL_ABOVE;
-  const range = useRange(box, sorted.length, virtual);
+  const rowPx = props.tall && narrow.value ? TALL_ROW_PX : ROW_PX;
+  const range = useRange(box, sorted.length, virtual, rowPx);
   const [from, to] = virtual ? range : [0, sorted.length];
 
   const sortBy = (one: Column<T>) => {
@@ -66,7 +71,7 @@ export function Table<T>(props: Props<T>) {
 
   const move = (event: KeyboardEvent) => {
     const last = sorted.length - 1;
-    const page = Math.max(1, Math.floor(innerHeight / ROW_PX) - 4);
+    const page = Math.max(1, Math.floor(innerHeight / rowPx) - 4);
     const at = active.peek();
     const steps: Record<string, number> = {
       ArrowDown: at + 1,
@@ -83,7 +88,7 @@ export function Table<T>(props: Props<T>) {
     if (event.target instanceof HTMLElement && /^(?:INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
     event.preventDefault();
     active.value = Math.min(last, Math.max(0, step));
-    reveal(box.current, active.value, virtual);
+    reveal(box.current, active.value, virtual, rowPx);
     requestAnimationFrame(() =>
       box.current?.querySelector<HTMLElement>(`[data-row="${active.value}"] a, [data-row="${active.value}"][tabindex]`)?.focus(),
     );
@@ -92,7 +97,7 @@ export function Table<T>(props: Props<T>) {
   if (sorted.length === 0 && props.empty) return <>{props.empty}</>;
   return (
     <div class="table-box" ref={box} onKeyDown={move}>
-      <table class={`table${props.loose ? ' table-loose' : ''}`} aria-label={props.label} aria-rowcount={sorted.length + 1}>
+      <table class={`table${props.loose ? ' table-loose' : ''}${props.tall ? ' table-tall' : ''}`} aria-label={props.label} aria-rowcount={sorted.length + 1}>
         <thead>
           <tr>
             {columns.map((one) => (
@@ -116,7 +121,7 @@ export function Table<T>(props: Props<T>) {
           </tr>
         </thead>
         <tbody>
-          {from > 0 && <tr class="table-gap" aria-hidden="true" style={{ height: `${from * ROW_PX}px` }} />}
+          {from > 0 && <tr class="table-gap" aria-hidden="true" style={{ height: `${from * rowPx}px` }} />}
           {sorted.slice(from, to).map((row, i) => {
             const index = from + i;
             return (
@@ -150,7 +155,7 @@ export function Table<T>(props: Props<T>) {
             );
           })}
           {to < sorted.length && (
-            <tr class="table-gap" aria-hidden="true" style={{ height: `${(sorted.length - to) * ROW_PX}px` }} />
+            <tr class="table-gap" aria-hidden="true" style={{ height: `${(sorted.length - to) * rowPx}px` }} />
           )}
         </tbody>
       </table>
@@ -180,19 +185,19 @@ export function sort<T>(rows: readonly T[], value: Column<T>['value'], down: boo
 }
 
 /** Which rows are in sight of the window. */
-function useRange(box: { current: HTMLDivElement | null }, total: number, virtual: boolean): [number, number] {
+function useRange(box: { current: HTMLDivElement | null }, total: number, virtual: boolean, rowPx: number): [number, number] {
   const range = useSignal<[number, number]>([0, 60]);
   const look = () => {
     const rect = box.current?.getBoundingClientRect();
     if (!rect) return;
-    const first = Math.max(0, Math.floor(-rect.top / ROW_PX) - SPARE_ROWS);
-    const last = Math.min(total, Math.ceil((innerHeight - rect.top) / ROW_PX) + SPARE_ROWS);
+    const first = Math.max(0, Math.floor(-rect.top / rowPx) - SPARE_ROWS);
+    const last = Math.min(total, Math.ceil((innerHeight - rect.top) / rowPx) + SPARE_ROWS);
     const [from, to] = range.peek();
     if (from !== first || to !== last) range.value = [first, Math.max(first, last)];
   };
   useLayoutEffect(() => {
     if (virtual) look();
-  }, [total, virtual]);
+  }, [total, virtual, rowPx]);
   useEffect(() => {
     if (!virtual) return undefined;
     addEventListener('scroll', look, { passive: true });
@@ -201,20 +206,20 @@ function useRange(box: { current: HTMLDivElement | null }, total: number, virtua
       removeEventListener('scroll', look);
       removeEventListener('resize', look);
     };
-  }, [total, virtual]);
+  }, [total, virtual, rowPx]);
   const [from, to] = range.value;
   return [Math.min(from, Math.max(0, total - 1)), Math.min(to, total)];
 }
 
 /** Scroll so that a row is between head and foot of the window. */
-function reveal(box: HTMLDivElement | null, row: number, virtual: boolean): void {
+function reveal(box: HTMLDivElement | null, row: number, virtual: boolean, rowPx: number): void {
   if (!box) return;
   if (!virtual) {
     box.querySelector(`[data-row="${row}"]`)?.scrollIntoView({ block: 'nearest' });
     return;
   }
-  const top = box.getBoundingClientRect().top + scrollY + (row + 1) * ROW_PX;
-  const margin = ROW_PX * 4;
+  const top = box.getBoundingClientRect().top + scrollY + (row + 1) * rowPx;
+  const margin = rowPx * 4;
   if (top < scrollY + margin) scrollTo(0, top - margin);
   else if (top > scrollY + innerHeight - margin) scrollTo(0, top - innerHeight + margin);
 }

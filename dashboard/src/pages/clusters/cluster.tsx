@@ -7,6 +7,7 @@ import { clusterNamed, clusterNames } from '../../lib/declared';
 import { notReadyBecause } from '../../lib/declared';
 import { money, plural } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
+import { allPages } from '../../lib/pages';
 import { specNumber, specText } from '../../lib/resource';
 import { go, href, segment } from '../../lib/router';
 import { text } from '../../lib/search';
@@ -39,7 +40,7 @@ export default function ClusterPage({ params }: PageProps) {
   const place = clusterPlace(name);
   const store = useLive(useMemo(() => new Live<Resource>(place.path), [name]));
   const pools = useLive(useMemo(() => new Live<Resource>(`${place.path}/nodepools`, {}, (pool) => pool.uid), [name]));
-  const machines = useLive(useMemo(() => new Polled<InstanceList>(`${FLEET}/instances`, 10_000, { search: `open = true and pool like ${text(`${name}.%`)}`, size: 1000 }), [name]));
+  const machines = useLive(useMemo(() => new Polled<InstanceList>(`${FLEET}/instances`, 10_000, { search: `open = true and pool like ${text(`${name}.%`)}`, fields: 'state,cost_per_hour' }, allPages), [name]));
   void store.version.value;
   void pools.version.value;
   const cluster = [...store.items.values()][0];
@@ -47,6 +48,7 @@ export default function ClusterPage({ params }: PageProps) {
   const deleting = useSignal(false);
   const list = [...pools.items.values()];
   const instances = machines.data.value?.items ?? [];
+  const total = machines.data.value?.total ?? 0;
   const cost = instances.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
   const changeable = cluster !== undefined && cluster.deleted_time === undefined;
   usePaletteActions(
@@ -105,7 +107,7 @@ export default function ClusterPage({ params }: PageProps) {
         <>
           <DesiredObserved resource={cluster} reports={reports} />
           <AdapterLanes resource={cluster} reports={reports} />
-          <Section title="Node pools" aside={<span class="muted live">{instances.length > 0 && `${plural(instances.length, 'machine')}, ${money(cost)}/h`}</span>}>
+          <Section title="Node pools" aside={<span class="muted live">{total > 0 && `${plural(total, 'machine')}, ${total > instances.length ? 'more than ' : ''}${money(cost)}/h`}</span>}>
             <Table
               label="Node pools"
               columns={POOLS}
@@ -134,7 +136,7 @@ export default function ClusterPage({ params }: PageProps) {
         </>
       )}
       {tab === 'yaml' && <YamlTab resource={cluster} place={place} onApplied={(now) => store.put(now)} />}
-      {deleting.value && <DeleteDialog resource={cluster} place={place} pools={list} instances={instances} onClose={() => (deleting.value = false)} />}
+      {deleting.value && <DeleteDialog resource={cluster} place={place} pools={list} instances={instances} machines={total} onClose={() => (deleting.value = false)} />}
     </>
   );
 }

@@ -187,7 +187,7 @@ function providersOf({ providers }: World): Attention[] {
         link: href('/instances', { provider: provider.name }),
         since: provider.paused.since,
         why: provider.paused.message,
-        next: 'It is tried again by itself',
+        next: 'it is tried again',
         command: 'argosy provider list',
         weight: 65,
       });
@@ -221,7 +221,7 @@ function resourcesOf({ resources, clusterOf }: World): Attention[] {
       link: href(`/clusters/${segment(cluster)}${pool ? `/pools/${segment(one.name)}` : ''}`),
       since: said?.last_transition_time ?? one.status.lastTransitionTime,
       why: said?.message ?? '',
-      next: 'What is missing is tried again by itself, every ten seconds at the latest',
+      next: 'what is missing is tried again, every ten seconds at the latest',
       command: pool ? shell('argosy', 'nodepool', 'explain', `${cluster}/${one.name}`) : shell('argosy', 'why', `cluster/${cluster}`),
       weight: stalled ? 72 : 35,
     };

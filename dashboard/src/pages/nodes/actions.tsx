@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { asProblem, FLEET, get, idempotencyKey, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { duration } from '../../lib/format';
+import { allPages } from '../../lib/pages';
 import { segment } from '../../lib/router';
 import { text as quoted } from '../../lib/search';
 import { mayAct } from '../../lib/session';
@@ -100,7 +101,6 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
   const checked = useSignal<'asking' | 'fine' | Problem>('asking');
   const problem = useSignal<Problem | null>(null);
   const busy = useSignal(false);
-  const key = useMemo(idempotencyKey, []);
   const path = `${FLEET}/nodes/${segment(node.id)}/commands`;
 
   const parameters: Record<string, string> = {
@@ -114,6 +114,8 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
     ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
   };
   const sent = JSON.stringify(body);
+  // One key for what is in the form: a second press after a lost answer does nothing twice.
+  const key = useMemo(idempotencyKey, [sent]);
 
   useEffect(() => {
     const abort = new AbortController();
@@ -122,15 +124,21 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
   }, [node.id]);
 
   useEffect(() => {
+    let alive = true;
+    // What was fine stays so while it is asked about again: a button that is disabled between press and release
+    // swallows the click. The command itself is checked in any case.
+    if (checked.peek() !== 'fine') checked.value = 'asking';
     const timer = setTimeout(() => {
-      // Asked after the command itself, the server would say that it is under way already.
-      if (busy.peek()) return;
-      checked.value = 'asking';
-      post<Command>(path, JSON.parse(sent), { query: { dry_run: true } })
-        .then(() => (checked.value = 'fine'))
-        .catch((thrown: unknown) => (checked.value = asProblem(thrown)));
+      post<Command>(path, JSON.parse(sent), { query: { dry_run: true } }).then(
+        () => alive && (checked.value = 'fine'),
+        // Asked after the command itself, the server says that it is under way already.
+        (thrown: unknown) => alive && !busy.peek() && (checked.value = asProblem(thrown)),
+      );
     }, SETTLE_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      alive = false;
+      clearTimeout(timer);
+    };
   }, [sent]);
 
   const sure = action !== 'TERMINATE' || typed.value.trim() === node.id;
@@ -252,7 +260,7 @@ function cli(id: string, action: Action, body: CommandCreate, parameters: Record
 async function surroundings(node: Node, signal: AbortSignal): Promise<Around> {
   const [pool, instance] = await Promise.allSettled([
     node.pool
-      ? get<NodeList>(`${FLEET}/nodes`, { search: `pool = ${quoted(node.pool)} and status != 'TERMINATED'`, fields: 'status', size: 1000 }, signal)
+      ? allPages<NodeList>(`${FLEET}/nodes`, { search: `pool = ${quoted(node.pool)} and status != 'TERMINATED'`, fields: 'status' }, signal)
       : Promise.reject(new Error('no pool')),
     get<InstanceList>(`${FLEET}/instances`, { node_id: node.id, size: 1 }, signal),
   ]);

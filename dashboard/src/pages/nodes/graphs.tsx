@@ -66,6 +66,12 @@ export function Graphs({ id, gpus, stream, marks }: Props) {
   if (gpus === 0) return <Empty title="This node has no GPU">There is nothing to measure.</Empty>;
   if (problem.value && series.at.length === 0) return <ErrorBox problem={problem.value} />;
   if (!loaded.value && series.at.length === 0) return <Spinner what="Reading measurements" />;
+  if (series.at.length === 0)
+    return (
+      <Empty title="Nothing is measured yet">
+        An agent sends what its GPUs measure every few seconds; the graphs begin with the first of it. Nodes that report only their health have none.
+      </Empty>
+    );
   return (
     <div class="graphs">
       <div class="graphs-head">

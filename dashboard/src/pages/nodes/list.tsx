@@ -147,14 +147,13 @@ const COLUMNS: Column<Node>[] = [
   {
     key: 'health',
     head: 'Health',
-    hide: 'phone',
     cell: (node) => <Badge look={lookOf(HEALTH, node.health.status)} quiet />,
     value: (node) => node.health.status,
     width: '110px',
   },
   { key: 'pool', head: 'Pool', hide: 'phone', cell: (node) => <Text value={node.pool} max={60} brief />, value: (node) => node.pool, width: '13%' },
   { key: 'zone', head: 'Zone', hide: 'tablet', cell: (node) => <Text value={node.zone} max={40} brief />, value: (node) => node.zone, width: '11%' },
-  { key: 'gpus', head: 'GPUs', end: true, width: '6ch', cell: (node) => count(node.gpus.length), value: (node) => node.gpus.length },
+  { key: 'gpus', head: 'GPUs', end: true, hide: 'phone', width: '6ch', cell: (node) => count(node.gpus.length), value: (node) => node.gpus.length },
   {
     key: 'temp',
     head: 'Hottest',

@@ -407,7 +407,7 @@ function bar(value: number | null, most: number, text: string, hot: number) {
 }
 
 const GPU_COLUMNS: Column<GpuRow>[] = [
-  { key: 'index', head: 'GPU', width: '64px', cell: (row) => (
+  { key: 'index', head: 'GPU', width: '56px', cell: (row) => (
       <button type="button" class="link-button" title="Bring it forward in the graphs" onClick={() => setQuery({ gpu: String(row.index) })}>
         {row.index}
       </button>
@@ -415,7 +415,7 @@ const GPU_COLUMNS: Column<GpuRow>[] = [
   {
     key: 'health',
     head: 'Health',
-    width: '116px',
+    width: '106px',
     cell: (row) => <Badge look={row.finding?.severity ? lookOf(SEVERITY, row.finding.severity) : HEALTH.HEALTHY} quiet {...(row.finding ? { title: row.finding.message } : {})} />,
     value: (row) => row.finding?.severity ?? 'a',
   },
@@ -423,8 +423,8 @@ const GPU_COLUMNS: Column<GpuRow>[] = [
   { key: 'power', head: 'Power', hide: 'phone', cell: (row) => bar(row.power, 1000, `${row.power} W`, 2000), value: (row) => row.power },
   { key: 'util', head: 'Utilization', cell: (row) => bar(row.utilization, 100, `${Math.round(row.utilization ?? 0)} %`, 200), value: (row) => row.utilization },
   { key: 'memory', head: 'Memory', hide: 'phone', cell: (row) => bar(row.memory, 100, `${Math.round(row.memory ?? 0)} %`, 200), value: (row) => row.memory },
-  { key: 'ecc', head: 'ECC', end: true, hide: 'phone', width: '84px', cell: (row) => <span class="live" title="corrected / not corrected">{row.corrected ?? '–'} / {row.uncorrected ?? '–'}</span>, value: (row) => row.uncorrected },
-  { key: 'serial', head: 'Serial', hide: 'tablet', cell: (row) => <span title={row.uuid}><Text value={row.serial || row.uuid} mono max={40} brief /></span>, value: (row) => row.serial },
+  { key: 'ecc', head: 'ECC', end: true, hide: 'phone', width: '76px', cell: (row) => <span class="live" title="corrected / not corrected">{row.corrected ?? '–'} / {row.uncorrected ?? '–'}</span>, value: (row) => row.uncorrected },
+  { key: 'serial', head: 'Serial', hide: 'tablet', width: '138px', cell: (row) => <span title={row.uuid}><Text value={row.serial || row.uuid} mono max={40} brief /></span>, value: (row) => row.serial },
 ];
 
 const COMMANDS: Column<Command>[] = [

@@ -1,5 +1,5 @@
 /** What an action on a node will touch, told before it runs. Pure. */
-import { money, plural } from '../../lib/format';
+import { count, money, plural } from '../../lib/format';
 import type { BudgetUse, Instance, Node } from '../../lib/types';
 
 export type Action = 'CORDON' | 'UNCORDON' | 'DRAIN' | 'RUN_DIAGNOSTIC' | 'TERMINATE';
@@ -56,5 +56,5 @@ export function plan(node: Node, action: Action, around: Around, options: { drai
 
 function poolLine(node: Node, around: Around, out: boolean): Line {
   const active = around.pool.filter((one) => one.status === 'ACTIVE' && one.id !== node.id).length + (out ? 0 : 1);
-  return { mark: '=', text: `Pool ${node.pool ?? ''}: ${active} of ${plural(around.pool.length, 'node')} in service afterwards` };
+  return { mark: '=', text: `Pool ${node.pool ?? ''}: ${count(active)} of ${plural(around.pool.length, 'node')} in service afterwards` };
 }

@@ -2,26 +2,12 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { asProblem, FLEET, get, type Problem } from '../../lib/api';
+import { entryLook } from '../../lib/events';
 import { query, segment, setQuery } from '../../lib/router';
-import type { Glyph as GlyphName, Tone } from '../../lib/states';
 import { shortUuids } from '../../lib/text';
 import type { Ledger, LedgerEntry } from '../../lib/types';
 import { Age, Clock, Empty, ErrorBox, Spinner, Text } from '../../ui/basics';
 import { Glyph } from '../../ui/glyph';
-
-const KINDS: Record<string, [string, Tone, GlyphName]> = {
-  event: ['Event', 'bad', 'cross'],
-  check: ['Check', 'warn', 'triangle'],
-  cleared: ['Cleared', 'ok', 'check'],
-  health: ['Health', 'warn', 'half'],
-  liveness: ['Liveness', 'gone', 'clock'],
-  status: ['Status', 'idle', 'dot'],
-  decision: ['Decision', 'move', 'half'],
-  command: ['Command', 'move', 'clock'],
-  external: ['Workload', 'held', 'bar'],
-  flag: ['Flag', 'bad', 'triangle'],
-  registered: ['Registered', 'ok', 'check'],
-};
 
 const FILTERS = ['all', 'event', 'health', 'decision', 'command', 'status'] as const;
 
@@ -78,8 +64,7 @@ export function Timeline({ id, entries, more }: { id: string; entries: readonly 
 }
 
 export function Entry({ entry }: { entry: LedgerEntry }) {
-  const [word, tone, glyph] = KINDS[entry.type] ?? [entry.type, 'idle', 'dot'];
-  const better = (entry.type === 'health' || entry.type === 'check') && entry.to === 'HEALTHY';
+  const look = entryLook(entry);
   const facts = [
     entry.verdict && `rule ${entry.verdict.rule} of ${entry.verdict.policy} version ${entry.verdict.policy_version}: ${entry.verdict.severity ?? entry.verdict.error ?? ''}`,
     entry.budget && `budget: ${entry.budget}`,
@@ -88,11 +73,11 @@ export function Entry({ entry }: { entry: LedgerEntry }) {
     ...(entry.verdict?.inputs ?? []),
   ].filter((fact): fact is string => typeof fact === 'string' && fact !== '');
   return (
-    <li class={`tone-${better ? 'ok' : tone}`}>
+    <li class={`tone-${look.tone}`}>
       <Clock at={entry.at} />
       <span class="timeline-kind">
-        <Glyph name={better ? 'check' : glyph} />
-        <Text value={word} max={30} brief />
+        <Glyph name={look.glyph} />
+        <Text value={look.word} max={30} brief />
       </span>
       <div>
         <Text value={shortUuids(entry.message)} max={400} />

@@ -47,10 +47,8 @@ export default function CreatePolicy() {
         label="YAML of the new policy"
         start={{ document: START, revision: null }}
         shape={shapePolicy}
-        check={async (_, to) => {
-          if (name.value === '' || wrong) throw new ApiError({ title: 'It needs a name', status: 400, detail: wrong ?? 'Give it a name above.' });
-          return policyPut(await make(name.value, to, true));
-        }}
+        wanting={name.value === '' ? 'Give it a name above.' : wrong}
+        check={async (_, to) => policyPut(await make(name.value, to, true))}
         apply={async (_, to) => {
           await make(name.value, to, false);
           toast('It is in force for the next event.');

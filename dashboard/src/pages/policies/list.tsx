@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { FLEET } from '../../lib/api';
 import { count, plural } from '../../lib/format';
 import { Polled, useLive } from '../../lib/live';
+import { allPages } from '../../lib/pages';
 import { hitsOf } from '../../lib/policy';
 import { go, href, segment } from '../../lib/router';
 import { mayAdminister } from '../../lib/session';
@@ -15,7 +16,7 @@ import { Table, type Column } from '../../ui/table';
 
 const policies = new Polled<PolicyList>(`${FLEET}/policies`, 15_000);
 /** What every page of policies counts hits by. */
-export const findings = new Polled<FindingList>(`${FLEET}/findings`, 5_000, { size: 1000 });
+export const findings = new Polled<FindingList>(`${FLEET}/findings`, 5_000, {}, allPages);
 
 export default function Policies() {
   useLive(policies);

@@ -15,11 +15,13 @@ interface Props {
   resource: Resource;
   place: Place;
   pools: readonly Resource[];
-  instances: readonly Instance[];
+  instances: readonly Pick<Instance, 'state' | 'cost_per_hour'>[];
+  /** How many machines there are, where not all of them were read. */
+  machines?: number;
   onClose: () => void;
 }
 
-export function DeleteDialog({ resource, place, pools, instances, onClose }: Props) {
+export function DeleteDialog({ resource, place, pools, instances, machines = instances.length, onClose }: Props) {
   const typed = useSignal('');
   const busy = useSignal(false);
   const problem = useSignal<Problem | null>(null);
@@ -85,12 +87,12 @@ export function DeleteDialog({ resource, place, pools, instances, onClose }: Pro
             </li>
           )}
           <li>
-            <strong>{plural(instances.length, 'machine')}</strong>
-            {instances.length > 0 && `, drained and then returned: ${money(cost)} an hour less`}
+            <strong>{plural(machines, 'machine')}</strong>
+            {machines > 0 && `, drained and then returned: ${machines > instances.length ? 'more than ' : ''}${money(cost)} an hour less`}
           </li>
           <li>What adapters made for it: each cleans up its part, and the record goes when all have said so.</li>
         </ul>
-        <p>{instances.some((one) => one.state === 'Running') ? `Work on ${count(instances.filter((one) => one.state === 'Running').length)} running machines gets the time to end that its pool allows (drainFor). ` : ''}There is no way back.</p>
+        <p>{instances.some((one) => one.state === 'Running') ? `Work on ${machines > instances.length ? 'more than ' : ''}${count(instances.filter((one) => one.state === 'Running').length)} running machines gets the time to end that its pool allows (drainFor). ` : ''}There is no way back.</p>
         <label>
           Type the name <strong class="mono">{resource.name}</strong> to confirm
           <input type="text" autocomplete="off" spellcheck={false} value={typed.value} onInput={(event) => (typed.value = event.currentTarget.value)} />

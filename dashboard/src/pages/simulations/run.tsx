@@ -42,7 +42,7 @@ export function OneRun({ run }: { run: Run }) {
         <Figure name="Fleet" value={`${count(run.gpus)} GPUs`} also={`${count(run.nodes)} nodes`} />
         <Figure name="GPUs in service" value={served === null ? '–' : `${(served * 100).toFixed(2)} %`} also="of those wanted" />
         <Figure name="Goodput" value={goodput === null ? '–' : `${(goodput * 100).toFixed(2)} %`} also={run.work ? `${count(run.work.interruptions)} interruptions` : 'no workload'} />
-        <Figure name="Cost" value={money(run.money.total)} also={`${money(run.money.wasted)} of it for nothing (${percent(run.money.wasted, run.money.total)})`} />
+        <Figure name="Cost" value={money(run.money.total)} also={`${money(run.money.wasted)} wasted (${percent(run.money.wasted, run.money.total)})`} />
         <Figure name="Faults" value={count(run.faults.length)} also={`${count(run.faults.filter((one) => one.interrupts).length)} interrupted work`} />
       </dl>
       {run.violations.length > 0 && (
@@ -166,7 +166,7 @@ function Lost({ work }: { work: NonNullable<Run['work']> }) {
 const ASSERTIONS: Column<Checked>[] = [
   { key: 'holds', head: 'Result', width: '110px', cell: (one) => <Badge look={one.holds ? { word: 'Holds', tone: 'ok', glyph: 'check', means: '' } : { word: 'Does not', tone: 'bad', glyph: 'cross', means: '' }} />, value: (one) => String(one.holds) },
   { key: 'expected', head: 'Expected', cell: (one) => <Text value={one.expected} max={300} /> },
-  { key: 'found', head: 'Found', width: '24%', cell: (one) => <Text value={one.found} max={300} /> },
+  { key: 'found', head: 'Found', width: '24%', cell: (one) => <Text value={one.found.replace(/ %/g, '\u00a0%')} max={300} /> },
 ];
 
 function causeColumns(most: number): Column<CauseSum>[] {
