@@ -443,7 +443,7 @@ impl World {
     fn tell_watcher(&mut self, watcher: &Watcher) {
         let (now, events) = (self.now(), self.tape.events());
         let passed = now.saturating_sub(self.told.0);
-        if passed < Duration::from_secs(60) {
+        if passed < Duration::from_secs(1) {
             return;
         }
         let passed_ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);

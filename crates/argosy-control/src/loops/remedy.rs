@@ -42,6 +42,12 @@ const LOOKS_APART: Duration = Duration::from_millis(200);
 /// What it waited for while its commits were written does not count: that was somebody else's work.
 const REST: u32 = 4;
 
+/// It rests for so long for each node, so that a fleet that comes up is not looked at for each of them.
+const REST_PER_NODE: Duration = Duration::from_micros(5);
+
+/// The longest rest: what is promised by the second counts on it.
+const REST_MAX: Duration = EVERY;
+
 /// How many nodes are acted on in one commit. More would share the price of a commit better, but one
 /// node that changes meanwhile makes all of them be decided again.
 const BATCH_MAX: usize = 100;
@@ -76,7 +82,8 @@ pub(crate) async fn run(
             Ok(()) | Err(Error::Store(argosy_store::Error::Fenced)) => {}
             Err(error) => warn!(%error, "could not do what was planned; planning again"),
         }
-        let rest = LOOKS_APART.max(desk.thought.saturating_mul(REST)).min(EVERY);
+        let due = desk.thought.saturating_mul(REST).max(REST_PER_NODE.saturating_mul(desk.nodes));
+        let rest = LOOKS_APART.max(due).min(REST_MAX);
         tokio::time::sleep(rest).await;
         tokio::select! {
             biased;
@@ -101,8 +108,9 @@ struct Desk<'a> {
     /// Since when we know that a node is unreachable, on the monotonic clock.
     lost: HashMap<NodeId, Duration>,
     listening_since: Option<Duration>,
-    /// How long the last plan took to make.
+    /// How long the last plan took to make, and for how many nodes.
     thought: Duration,
+    nodes: u32,
     /// When to look again although nothing changed.
     next: Option<Timestamp>,
     /// What the last plan was made from and when, if there was nothing to do.
@@ -171,7 +179,16 @@ impl Picture {
 impl<'a> Desk<'a> {
     fn new(office: &'a Office, board: &'a PulseBoard) -> Self {
         let (lost, thought) = (HashMap::new(), Duration::ZERO);
-        Desk { office, board, lost, listening_since: None, thought, next: None, idle: None }
+        Desk {
+            office,
+            board,
+            lost,
+            listening_since: None,
+            thought,
+            nodes: 0,
+            next: None,
+            idle: None,
+        }
     }
 
     /// Plans, and does it.
@@ -205,6 +222,7 @@ impl<'a> Desk<'a> {
             return Ok(());
         }
         self.thought = self.office.clock.monotonic().saturating_sub(monotonic);
+        self.nodes = u32::try_from(picture.nodes.len()).unwrap_or(u32::MAX);
         self.next = plan.next;
         // Who is bad and was not heard yet may be heard any time; nothing is written then.
         let unheard = |of: &Subject<'_>| !of.heard && is_asked(of.node);

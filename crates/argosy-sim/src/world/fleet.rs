@@ -21,6 +21,9 @@ use tokio::time::Instant;
 /// two rounds of checks.
 const CALM: Duration = Duration::from_secs(130);
 
+/// The same where there are more than `WHOLE_MAX` machines: long enough to have registered and reported once.
+const CALM_OF_MANY: Duration = Duration::from_secs(15);
+
 /// What a machine without a GPU in the catalog has.
 pub(crate) const MODEL: &str = "H100";
 
@@ -334,6 +337,7 @@ impl World {
             }
         }
         let every_beat = self.scenario.every_beat;
+        let many = WHOLE_MAX < self.units.len();
         let Some(unit) = self.units.get_mut(index) else { return };
         let Power::On(machine) = &mut unit.power else { return };
         if let Some(at) = machine.new_wake() {
@@ -343,7 +347,8 @@ impl World {
             self.heap.push(super::plain(since), event);
         }
         let connection = unit.connection.and_then(|id| self.connections.get(&id));
-        let calm = CALM < now.saturating_sub(unit.calm_since) && unit.cut_until.is_none();
+        let calm_for = if many { CALM_OF_MANY } else { CALM };
+        let calm = calm_for < now.saturating_sub(unit.calm_since) && unit.cut_until.is_none();
         if !every_beat
             && calm
             && unit.parked.is_none()
@@ -352,7 +357,7 @@ impl World {
         {
             let pulse = up.control.nodes.board.find(&unit.spec.node_id);
             unit.parked = pulse.map(|pulse| Parked { pulse, process });
-            if unit.sick.is_empty() && WHOLE_MAX < self.units.len() {
+            if unit.sick.is_empty() && many {
                 self.fold(index);
             }
         }

@@ -270,13 +270,7 @@ fn is_too_large(
     live.skip(usize::try_from(target).unwrap_or(usize::MAX)).next().is_some()
 }
 
-fn seen(
-    bench: &Bench,
-    view: &View,
-    record: &Stored<Instance>,
-    asks: Asks,
-    now: Timestamp,
-) -> Seen {
+fn seen(bench: &Bench, view: &View, record: &Stored<Instance>, asks: Asks, now: Timestamp) -> Seen {
     let id = record.value.id.as_str();
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
     let mut ours = view.commands_of(id).rev().filter(|command| command.value.by == SELF);

@@ -82,8 +82,7 @@ pub(super) fn run(args: &Run, screen: Screen) -> Result<Exit, Failure> {
 }
 
 fn story(lines: &[(Duration, String)]) -> String {
-    let line = |(at, text): &(Duration, String)| {
-        format!("{:>10.1}  {}\n", at.as_secs_f64(), clean(text))
-    };
+    let line =
+        |(at, text): &(Duration, String)| format!("{:>10.1}  {}\n", at.as_secs_f64(), clean(text));
     lines.iter().map(line).collect()
 }
