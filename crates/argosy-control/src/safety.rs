@@ -284,3 +284,6 @@ pub(crate) fn stay_unstopped(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

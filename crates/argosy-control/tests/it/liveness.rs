@@ -282,6 +282,26 @@ async fn a_node_that_is_heard_by_another_process_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_registers_at_another_process_is_heard() {
+    let one = World::with(unlimited()).await;
+    let two = one.another(unlimited(), "two").await;
+    let fleet = Fleet::new(&one, 4).await;
+    fleet.live(&one, SETTLED).await;
+    two.enrol("late").await;
+    let liveness = || one.store.read(|view| view.node("late").map(|node| node.value.liveness));
+    // It calls each 30 s, and the process that it calls tells the one that listens now and then.
+    for second in 0..90 {
+        if second % 30 == 29 {
+            touch(&two, "late");
+        }
+        fleet.live(&one, 1).await;
+        assert_eq!(liveness(), Some(Liveness::Fresh), "after {second} s");
+    }
+    fleet.live(&one, 120).await;
+    assert_eq!(liveness(), Some(Liveness::Unreachable), "and it is missed when it falls silent");
+}
+
+#[tokio::test(start_paused = true)]
 async fn when_another_process_takes_over_nobody_is_lost() {
     let one = World::with(unlimited()).await;
     let two = one.another(unlimited(), "two").await;

@@ -10,7 +10,7 @@ use argosy_control::Error;
 use argosy_control::command::Wire;
 use argosy_core::access::{Caller, Role};
 use argosy_core::breaker::{Breaker, Scope};
-use argosy_core::command::{CommandKind, CommandState, Outcome as Ended};
+use argosy_core::command::{Ack, CommandKind, CommandState, Outcome as Ended};
 use argosy_core::health::HealthState;
 use argosy_core::ledger::What;
 use argosy_core::node::settings::Remedy;
@@ -133,6 +133,35 @@ async fn f5_a_node_that_recovers_in_its_drain_is_not_drained() {
     let drain = commands.iter().find(|command| command.kind == CommandKind::Drain).unwrap();
     let CommandState::Done { outcome, .. } = &drain.state else { panic!("{drain:?}") };
     assert_eq!(*outcome, Ended::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_do_what_it_is_told_is_told_again_after_a_minute() {
+    let mut draining = settings();
+    draining.nodes.defaults.remedy = Remedy::Drain;
+    let (world, fleet) = settled(draining, 10).await;
+    let drains = |world: &World| {
+        let commands = automatic(world, "n1");
+        commands.iter().filter(|command| command.kind == CommandKind::Drain).count()
+    };
+    let commands = &world.control.commands;
+    sick(&world, &["n1"]).await;
+    // It is cordoned first.
+    for _ in 0..3 {
+        fleet.live(&world, 1).await;
+        for told in commands.fetch(&agent("n1"), "n1", Wire::Argosy).await.unwrap() {
+            let failed = told.kind == CommandKind::Drain;
+            let outcome = if failed { Ended::Failed } else { Ended::Completed };
+            let message = "says the node".to_owned();
+            let ack = Ack { outcome: Some(outcome), progress: None, message, result: None };
+            commands.acknowledge(&agent("n1"), "n1", told.id, ack).await.unwrap();
+        }
+    }
+    assert_eq!(drains(&world), 1);
+    fleet.live(&world, 55).await;
+    assert_eq!(drains(&world), 1, "it just said that it cannot");
+    fleet.live(&world, 10).await;
+    assert_eq!(drains(&world), 2);
 }
 
 #[tokio::test(start_paused = true)]
