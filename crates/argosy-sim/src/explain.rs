@@ -208,7 +208,10 @@ impl fmt::Display for Story {
         let Violation { invariant, at, message } = &self.violation;
         writeln!(f, "{invariant} is broken after {}: {message}", clock(*at))?;
         let (left, all) = self.faults;
-        write!(f, "{left} of {all} faults matter")?;
+        match all {
+            0 => write!(f, "no fault was drawn: it is what the script does")?,
+            all => write!(f, "{left} of {all} faults matter")?,
+        }
         if self.without.is_empty() {
             writeln!(f, ".")?;
         } else {

@@ -64,9 +64,14 @@ fn quoted(word: &str) -> String {
 
 /// How often each cause of a scenario was to be expected in one run: its rate, times what was exposed to it.
 ///
-/// Causes of the same name are counted together. Only the time before faults stop counts.
+/// Causes of the same name are counted together. Only the time before faults stop counts. Nothing is expected where
+/// faults bring others along.
 #[must_use]
 pub fn expected(scenario: &Scenario, outcomes: &[Outcome]) -> BTreeMap<String, f64> {
+    // What brings others along is more than its rate says, by as much as there are machines near it.
+    if scenario.trouble.cascade.is_some() {
+        return BTreeMap::new();
+    }
     let days = scenario.duration.as_secs_f64() / 86_400.0;
     let runs = outcomes.len().max(1) as f64;
     let exposed: f64 = outcomes.iter().map(|outcome| gpu_hours(outcome, days * 24.0)).sum();

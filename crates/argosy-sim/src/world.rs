@@ -325,7 +325,6 @@ impl World {
         if let Some(bought) = unit.bought.clone() {
             self.by_machine.insert(bought, index);
         }
-        self.gauge.nodes_max = self.gauge.nodes_max.max(self.by_name.len() as u64);
         self.units.push(unit);
         index
     }

@@ -47,6 +47,9 @@ pub(crate) enum Trial {
     ClockJump,
 }
 
+/// Faults of one machine within so many seconds may be noticed as one.
+const TOGETHER_S: f64 = 600.0;
+
 impl World {
     /// Draws when each kind of trouble first comes.
     pub(crate) fn plan_faults(&mut self) {
@@ -362,6 +365,20 @@ impl World {
         self.dice.fault.pick(&well).copied()
     }
 
+    /// What is noticed of a machine from now on is of this fault, and of those shortly before it: one that nobody
+    /// noticed for long, or that nobody can, is not known because another one is.
+    fn waits_to_be_known(&mut self, index: usize, number: usize, effect: &Effect) {
+        let at = self.seconds();
+        let Some(unit) = self.units.get_mut(index) else { return };
+        unit.faults.retain(|earlier| {
+            let earlier = self.gauge.faults.get(*earlier);
+            earlier.is_some_and(|it| it.detected_after.is_some() || at - it.at < TOGETHER_S)
+        });
+        if !matches!(effect, Effect::Unseen) {
+            unit.faults.push(number);
+        }
+    }
+
     /// Something happens to a machine.
     pub(crate) fn strike(&mut self, index: usize, cause: &str, effect: &Effect, interrupts: bool) {
         let (at, now) = (self.seconds(), self.now());
@@ -420,9 +437,7 @@ impl World {
             interrupts,
             ..Fault::default()
         });
-        if let Some(unit) = self.units.get_mut(index) {
-            unit.faults.push(number);
-        }
+        self.waits_to_be_known(index, number, effect);
         if interrupts {
             self.interrupt_work(index, cause, effect);
         }

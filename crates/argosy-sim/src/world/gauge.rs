@@ -341,12 +341,13 @@ impl World {
         if plain(self.scenario.duration) < self.now() {
             return;
         }
-        let present: u32 = self
-            .units
-            .iter()
-            .filter(|unit| !unit.dead && (unit.bought.is_none() || self.by_machine_alive(unit)))
-            .map(|unit| unit.spec.gpus)
-            .sum();
+        let alive = |unit: &&super::Unit| {
+            !unit.dead && (unit.bought.is_none() || self.by_machine_alive(unit))
+        };
+        let alive = self.units.iter().filter(alive);
+        let (machines, present) =
+            alive.fold((0, 0), |(machines, gpus), unit| (machines + 1, gpus + unit.spec.gpus));
+        self.gauge.nodes_max = self.gauge.nodes_max.max(machines);
         for unit in &self.units {
             if let Some(wanted) = self
                 .gauge

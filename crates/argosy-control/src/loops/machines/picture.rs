@@ -266,8 +266,8 @@ fn is_too_large(
     book: Option<&Stored<PoolBook>>,
 ) -> bool {
     let target = spec.target(book.and_then(|book| book.value.target));
-    let live = view.instances_of(id).filter(|record| !record.value.state.is_over());
-    live.skip(usize::try_from(target).unwrap_or(usize::MAX)).next().is_some()
+    let mut live = view.instances_of(id).filter(|record| !record.value.state.is_over());
+    live.nth(usize::try_from(target).unwrap_or(usize::MAX)).is_some()
 }
 
 fn seen(bench: &Bench, view: &View, record: &Stored<Instance>, asks: Asks, now: Timestamp) -> Seen {
