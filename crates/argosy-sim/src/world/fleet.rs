@@ -255,13 +255,16 @@ impl World {
         }
     }
 
-    /// Leaves an agent out that has nothing to say, with its end of the stream and the server's.
+    /// Leaves an agent out that has nothing to say, with its end of the stream and the server's. Its disk is kept
+    /// if it was ever told anything; what it measured is measured again when it starts anew.
     fn fold(&mut self, index: usize) {
         let Some(unit) = self.units.get_mut(index) else { return };
         let Some(Parked { pulse, process }) = &unit.parked else { return };
         let process = *process;
         let folded = Power::Folded { _place: pulse.attach(), process };
-        if let Power::On(machine) = std::mem::replace(&mut unit.power, folded) {
+        if let Power::On(machine) = std::mem::replace(&mut unit.power, folded)
+            && !unit.told.is_empty()
+        {
             unit.disk = machine.into_disk();
         }
         if let Some(id) = unit.connection.take() {
