@@ -46,7 +46,7 @@ fn a_thousand_seeds_of_two_hundred_nodes_or_as_many_as_there_is_time_for() {
     let seconds = std::env::var("ARGOSY_SEEDS_SECONDS").ok();
     let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
     if seconds.is_none() {
-        // Whole days are for a build that is optimised: `ARGOSY_SEEDS_SECONDS=120 cargo test --release`.
+        // Beside all other tests there is time for hours only; `scripts/ci-steps` has a step for whole days.
         scenario.duration = hours(1);
         scenario.settle = SignedDuration::ZERO;
         scenario.script.clear();
