@@ -456,8 +456,9 @@ impl Desk {
             let record = change.after.as_ref().or(change.before.as_ref());
             let Some(record) = record.map(|record| &record.value) else { continue };
             self.records.insert(record.id.clone());
-            // One that was over and is forgotten was in no plan.
-            if change.after.is_some() || !record.state.is_over() {
+            // A returned machine that is forgotten was in no plan. Of failed purchases there may be more to forget.
+            let forgotten = change.after.is_none();
+            if !(forgotten && matches!(record.state, State::Terminated { .. })) {
                 self.pools.insert(record.pool);
             }
         }
