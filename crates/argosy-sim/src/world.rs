@@ -115,6 +115,8 @@ pub(crate) struct World {
     processes: Vec<Process>,
     heap: Heap<Happening>,
     units: Vec<Unit>,
+    /// The machines that are not parked: of a million there are few, and they alone can be silent.
+    awake: BTreeSet<usize>,
     by_name: BTreeMap<String, usize>,
     by_machine: BTreeMap<(String, String), usize>,
     connections: BTreeMap<u64, Connection>,
@@ -237,6 +239,7 @@ impl World {
             processes,
             heap: Heap::default(),
             units: Vec::new(),
+            awake: BTreeSet::new(),
             by_name: BTreeMap::new(),
             by_machine: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -326,6 +329,7 @@ impl World {
             self.by_machine.insert(bought, index);
         }
         self.units.push(unit);
+        self.awake.insert(index);
         index
     }
 
@@ -489,10 +493,8 @@ impl World {
     fn is_anybody_silent(&self) -> bool {
         let ticked = timer();
         let patience = self.oracle.silence_matters_for() + SILENT_AFTER;
-        self.units.iter().any(|unit| {
-            if unit.parked.is_some() {
-                return false;
-            }
+        let mut awake = self.awake.iter().filter_map(|index| self.units.get(*index));
+        awake.any(|unit| {
             let quiet = ticked.saturating_duration_since(unit.heard_at);
             let cut_off = unit.connection.is_none() || unit.cut_until.is_some();
             (cut_off || SILENT_AFTER < quiet)

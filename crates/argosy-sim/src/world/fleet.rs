@@ -40,7 +40,7 @@ pub(crate) struct Unit {
     /// Since when its agent said nothing of interest, since the beginning.
     calm_since: Duration,
     /// While its beats are made without its agent.
-    pub(crate) parked: Option<Parked>,
+    parked: Option<Parked>,
     /// What its last report said, but for when.
     reported: Option<u64>,
     /// By how much its clock is off.
@@ -218,7 +218,6 @@ impl World {
             unit.disk = machine.into_disk();
         }
         unit.start += 1;
-        unit.parked = None;
     }
 
     /// A machine boots again: what a boot mends is mended.
@@ -239,12 +238,18 @@ impl World {
         }
     }
 
+    /// Its beats are no longer made without its agent; whether they were.
+    pub(crate) fn rouse(&mut self, index: usize) -> bool {
+        self.awake.insert(index);
+        self.units.get_mut(index).is_some_and(|unit| unit.parked.take().is_some())
+    }
+
     /// Its agent is asked for everything again.
     pub(crate) fn unpark(&mut self, index: usize) {
         let now = self.now();
+        let parked = self.rouse(index);
         let Some(unit) = self.units.get_mut(index) else { return };
         unit.calm_since = now;
-        let parked = unit.parked.take().is_some();
         if matches!(unit.power, Power::Folded { .. }) {
             unit.power = Power::Booting;
             unit.start += 1;
@@ -357,9 +362,10 @@ impl World {
             && unit.parked.is_none()
             && let Some(process) = connection.and_then(Connection::open_at)
             && let Some(up) = self.processes.get(process).and_then(|process| process.up.as_ref())
+            && let Some(pulse) = up.control.nodes.board.find(&unit.spec.node_id)
         {
-            let pulse = up.control.nodes.board.find(&unit.spec.node_id);
-            unit.parked = pulse.map(|pulse| Parked { pulse, process });
+            unit.parked = Some(Parked { pulse, process });
+            self.awake.remove(&index);
             if unit.sick.is_empty() && many {
                 self.fold(index);
             }

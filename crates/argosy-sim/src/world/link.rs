@@ -251,7 +251,7 @@ impl World {
         let Some(connection) = self.connections.remove(&id) else { return };
         let Some(unit) = self.units.get_mut(connection.unit) else { return };
         if unit.start == connection.start && unit.connection.take_if(|it| *it == id).is_some() {
-            unit.parked = None;
+            self.rouse(connection.unit);
             self.step(connection.unit, Event::Lost(Loss::Ended("the stream broke".to_owned())));
         }
     }
@@ -276,16 +276,16 @@ impl World {
         let Some(unit) = self.units.get_mut(index) else { return };
         if unit.connection == Some(id) {
             unit.connection = None;
-            unit.parked = None;
             let start = unit.start;
+            self.rouse(index);
             self.heap.push(now + here, Happening::Unreachable { unit: index, start });
         }
     }
 
     /// A machine gives its stream up, or its power is gone.
     pub(crate) fn hang_up(&mut self, index: usize) {
+        self.rouse(index);
         let Some(unit) = self.units.get_mut(index) else { return };
-        unit.parked = None;
         let Some(id) = unit.connection.take() else { return };
         let cut = unit.cut_until.is_some();
         if let Some(mut connection) = self.connections.remove(&id)
@@ -327,9 +327,8 @@ impl World {
         for id in gone {
             if let Some(connection) = self.connections.get_mut(&id) {
                 connection.open = None;
-                if let Some(unit) = self.units.get_mut(connection.unit) {
-                    unit.parked = None;
-                }
+                let index = connection.unit;
+                self.rouse(index);
             }
             let at = self.now() + self.latency();
             self.heap.push(at, Happening::Parted { connection: id });
@@ -340,9 +339,7 @@ impl World {
         let folded: Vec<usize> = folded.map(|(index, _)| index).collect();
         for index in folded {
             let latency = self.latency();
-            if let Some(unit) = self.units.get_mut(index) {
-                unit.parked = None;
-            }
+            self.rouse(index);
             self.boot_after(index, latency);
         }
     }

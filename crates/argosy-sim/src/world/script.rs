@@ -285,11 +285,12 @@ impl World {
                 let count = count.count() as u64;
                 let holds = *from <= count && count <= *to;
                 let word = status.as_deref().unwrap_or("not terminated");
-                let expected = if from == to {
-                    format!("{from} nodes are {word}")
-                } else {
-                    format!("{from} to {to} nodes are {word}")
+                let many = match (*from, *to) {
+                    (from, u64::MAX) => format!("at least {from}"),
+                    (from, to) if from == to => from.to_string(),
+                    (from, to) => format!("{from} to {to}"),
                 };
+                let expected = format!("{many} nodes are {word}");
                 Checked { expected, found: count.to_string(), holds }
             }
             Assertion::PoolReady(pool) => {
