@@ -250,20 +250,24 @@ impl<'a> Desk<'a> {
             });
             let fleet = nodes.len();
             let first = self.roster_at == Revision::ZERO;
-            // With another number of nodes each may be silent for another time.
-            let as_many = fleet == self.roster.len();
+            // Of more nodes each may have to speak more seldom, and may be silent for longer.
+            let pace = |nodes| self.office.settings.nodes.fleet.heartbeat_least(nodes);
+            let same_pace = pace(fleet) == pace(self.roster.len());
             // Both are by id.
             let mut known = std::mem::take(&mut self.roster).into_iter().peekable();
             let member = |node: Arc<Node>| {
                 while known.next_if(|member| member.node.id < node.id).is_some() {}
                 let before = known.next_if(|member| member.node.id == node.id);
+                let same = before.as_ref().is_some_and(|was| Arc::ptr_eq(&was.node, &node));
+                let limits = |node| [false, true].map(|on| self.limits(node, on, fleet));
                 let came_at = match before {
-                    Some(member) if as_many && Arc::ptr_eq(&member.node, &node) => return member,
+                    Some(member) if same && same_pace => return member,
+                    Some(member) if same => return Member { limits: limits(&node), ..member },
                     Some(member) => member.came_at,
                     // Not one that somebody knows to be silent.
                     None => (!first && node.liveness == Liveness::Fresh).then_some(now),
                 };
-                let limits = [false, true].map(|stream| self.limits(&node, stream, fleet));
+                let limits = limits(&node);
                 Member { liveness: node.liveness, node, pulse: None, came_at, limits }
             };
             self.roster = nodes.into_iter().map(member).collect();

@@ -263,7 +263,9 @@ impl<'a> Desk<'a> {
             let node = &*node.value;
             let pulse = is_asked(node).then(|| self.board.find(node.id.as_str())).flatten();
             let quiet = pulse.and_then(|pulse| pulse.quiet_for(monotonic));
-            let since = self.lost.get(&node.id);
+            // Only those can be among the lost, and few are asked for.
+            let silent = node.liveness == Liveness::Unreachable;
+            let since = silent.then(|| self.lost.get(&node.id)).flatten();
             Subject {
                 node,
                 heard: quiet.is_some_and(|quiet| quiet <= listening_for),

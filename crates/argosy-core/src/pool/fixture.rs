@@ -14,7 +14,7 @@ use crate::name::Name;
 use crate::node::{Duty, Gpu, Liveness, Node, NodeId};
 use crate::resource::{Kind, Resource};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 pub(super) const ABILITIES: Abilities = Abilities {
@@ -98,7 +98,7 @@ pub(super) struct Town {
     pub(super) book: PoolBook,
     pub(super) ones: Vec<One>,
     pub(super) clouds: BTreeMap<String, Cloud>,
-    pub(super) bad_serials: Vec<String>,
+    pub(super) bad_serials: HashSet<String>,
     pub(super) stopped: Option<String>,
     pub(super) its_turn: bool,
 }
@@ -132,7 +132,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         spec,
         ones: Vec::new(),
         clouds: BTreeMap::from([("gcp".to_owned(), cloud("gcp", "GCP", "us-east1"))]),
-        bad_serials: Vec::new(),
+        bad_serials: HashSet::new(),
         stopped: None,
         its_turn: true,
     };
@@ -210,7 +210,6 @@ impl Town {
                 (name.clone(), facts)
             })
             .collect();
-        let bad = |serial: &str| self.bad_serials.iter().any(|known| known == serial);
         let members = self.ones.iter().map(|one| Member {
             instance: &one.instance,
             node: one.node.as_ref(),
@@ -227,7 +226,7 @@ impl Town {
             members: members.collect(),
             book: &self.book,
             providers: &providers,
-            bad_hardware: &bad,
+            bad_hardware: &self.bad_serials,
             stopped: self.stopped.as_deref(),
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),

@@ -17,7 +17,7 @@ use crate::node::{Node, NodeId};
 use crate::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use planner::Planner;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// A pool as it is: all that a plan is made from.
 #[derive(Clone)]
@@ -34,8 +34,8 @@ pub struct Picture<'a> {
     pub book: &'a PoolBook,
     /// The providers there are, by name.
     pub providers: &'a BTreeMap<String, ProviderFacts<'a>>,
-    /// Whether a GPU of this serial number (or UUID) is known to be bad.
-    pub bad_hardware: &'a dyn Fn(&str) -> bool,
+    /// The serial numbers (or UUIDs) of GPUs that are known to be bad.
+    pub bad_hardware: &'a HashSet<String>,
     /// Why nothing is done by ourselves now: a pause, an open breaker.
     pub stopped: Option<&'a str>,
     /// Whether the adapters that come before have done their part for this generation.

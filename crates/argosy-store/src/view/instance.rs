@@ -3,7 +3,7 @@
 use super::Stored;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ pub(super) struct Instances {
     by_id: BTreeMap<InstanceId, Stored<Instance>>,
     // Two providers may use the same words, so there may be more than one.
     by_machine: HashMap<Arc<str>, Vec<InstanceId>>,
-    by_pool: HashMap<ResourceId, BTreeSet<InstanceId>>,
+    // Whole, because a pool is looked at whole, and often.
+    by_pool: HashMap<ResourceId, BTreeMap<InstanceId, Stored<Instance>>>,
 }
 
 impl Instances {
@@ -32,8 +33,7 @@ impl Instances {
     }
 
     pub(super) fn of_pool(&self, pool: ResourceId) -> impl Iterator<Item = &Stored<Instance>> {
-        let ids = self.by_pool.get(&pool).into_iter().flatten();
-        ids.filter_map(|id| self.by_id.get(id))
+        self.by_pool.get(&pool).into_iter().flat_map(BTreeMap::values)
     }
 
     pub(super) fn by_machine(&self, machine: &str) -> impl Iterator<Item = &Stored<Instance>> {
@@ -46,17 +46,17 @@ impl Instances {
         let id = instance.value.id.clone();
         let before = self.by_id.insert(id.clone(), instance.clone());
         let (old, new) = (before.as_ref().map(|before| &*before.value), &*instance.value);
-        // What changes most often, its state, moves neither.
+        // What changes most often, its state, does not move it.
         if old.and_then(Instance::machine) != new.machine() {
             old.into_iter().for_each(|old| self.forget_machine(old));
             if let Some(machine) = new.machine() {
                 self.by_machine.entry(machine.as_str().into()).or_default().push(id.clone());
             }
         }
-        if old.is_none_or(|old| old.pool != new.pool) {
-            old.into_iter().for_each(|old| self.forget_pool(old));
-            self.by_pool.entry(new.pool).or_default().insert(id);
+        if let Some(old) = old.filter(|old| old.pool != new.pool) {
+            self.forget_pool(old);
         }
+        self.by_pool.entry(new.pool).or_default().insert(id, instance);
         before
     }
 

@@ -2,6 +2,7 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
+use crate::pulse::Sample;
 use crate::safety;
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
@@ -48,6 +49,7 @@ pub(super) struct Seen {
     /// When it may be told again what it could not do.
     retry_at: Option<Timestamp>,
     heard: bool,
+    /// Known only where some are to leave.
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
     /// What came of the cure that was last tried, if that is known and not written down yet.
@@ -66,12 +68,17 @@ impl Scene {
             let pool_name = pool_name(&cluster.value.name, &resource.value.name);
             let spec = PoolSpec::read(&resource.value.spec, &cluster.value.spec, catalog);
             let book = view.pool_book(id).cloned();
-            let asks = Asks {
-                excused: view.outlook().is_some(),
-                busy: spec.as_ref().is_ok_and(|spec| is_too_large(view, id, spec, book.as_ref())),
-            };
-            let records = view.instances_of(id).map(|record| seen(bench, view, record, asks, now));
-            let records: Vec<Seen> = records.collect();
+            let excused = view.outlook().is_some();
+            let records = view.instances_of(id);
+            let records = records.map(|record| seen(bench, view, record, excused, now));
+            let mut records: Vec<Seen> = records.collect();
+            // Who has the least to do leaves first, where some are to leave.
+            let target = book.as_ref().and_then(|book| book.value.target);
+            let target = spec.as_ref().map_or(u32::MAX, |spec| spec.target(target));
+            let live = records.iter().filter(|seen| !seen.record.value.state.is_over()).count();
+            if usize::try_from(target).unwrap_or(usize::MAX) < live {
+                records.iter_mut().for_each(|seen| seen.utilization = utilization(bench, seen));
+            }
             // Of all GPUs that are known to be bad, few are still in a machine.
             let is_here = |serial: &String| {
                 let mut nodes = view.nodes_with_hardware(serial);
@@ -162,7 +169,6 @@ impl Scene {
         {
             return nothing(if deleting { removed() } else { outcome });
         }
-        let bad = |serial: &str| !self.condemned.is_empty() && self.condemned.contains(serial);
         let nodes = bench.office.nodes();
         let settings = nodes.of_pool(&self.resource.value.tenant, Some(&self.pool_name));
         let picture = Picture {
@@ -172,7 +178,7 @@ impl Scene {
             members: self.records.iter().map(Seen::member).collect(),
             book: self.book(),
             providers: &providers,
-            bad_hardware: &bad,
+            bad_hardware: &self.condemned,
             stopped: self.stopped.as_deref(),
             its_turn,
             act_after: settings.act_after,
@@ -249,28 +255,14 @@ impl Seen {
     }
 }
 
-/// What is to be known of the machines of a pool.
-#[derive(Clone, Copy)]
-struct Asks {
-    /// Silence is held against nobody.
-    excused: bool,
-    /// How busy each is: some are to leave.
-    busy: bool,
-}
-
-/// Whether a pool has more machines than it should: who has the least to do leaves first.
-fn is_too_large(
+/// What is to be known of one machine; while `excused`, silence is held against nobody.
+fn seen(
+    bench: &Bench,
     view: &View,
-    id: ResourceId,
-    spec: &PoolSpec,
-    book: Option<&Stored<PoolBook>>,
-) -> bool {
-    let target = spec.target(book.and_then(|book| book.value.target));
-    let mut live = view.instances_of(id).filter(|record| !record.value.state.is_over());
-    live.nth(usize::try_from(target).unwrap_or(usize::MAX)).is_some()
-}
-
-fn seen(bench: &Bench, view: &View, record: &Stored<Instance>, asks: Asks, now: Timestamp) -> Seen {
+    record: &Stored<Instance>,
+    excused: bool,
+    now: Timestamp,
+) -> Seen {
     let id = record.value.id.as_str();
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
     let mut ours = view.commands_of(id).rev().filter(|command| command.value.by == SELF);
@@ -278,8 +270,7 @@ fn seen(bench: &Bench, view: &View, record: &Stored<Instance>, asks: Asks, now: 
     let retry_at = last.and_then(|last| last.failed_until()).filter(|until| now < *until);
     let open = last.is_some_and(|last| !last.state.is_done())
         || ours.any(|command| !command.value.state.is_done());
-    let Asks { excused, busy: asks_busy } = asks;
-    let pulse = (excused || asks_busy).then(|| bench.board.find(id)).flatten();
+    let is_heard = || bench.board.find(id).is_some_and(|pulse| pulse.live().heard_at.is_some());
     let lost_since = match &node {
         Some(node) => {
             let lost = node.value.liveness == Liveness::Unreachable;
@@ -292,11 +283,8 @@ fn seen(bench: &Bench, view: &View, record: &Stored<Instance>, asks: Asks, now: 
         commanded: retry_at.is_some() || open,
         retry_at,
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
-        heard: !excused || pulse.as_ref().is_some_and(|pulse| pulse.live().heard_at.is_some()),
-        utilization: pulse
-            .filter(|_| asks_busy)
-            .and_then(|pulse| pulse.with_sample(busy))
-            .flatten(),
+        heard: !excused || is_heard(),
+        utilization: None,
         lost_for: lost_since
             .filter(|_| !excused)
             .map(|since| now.duration_since(since).max(SignedDuration::ZERO)),
@@ -345,8 +333,12 @@ fn concluded(
     }
 }
 
-/// How much of the GPUs is used, from 0 to 1.
-fn busy(sample: &crate::pulse::Sample) -> Option<f32> {
+/// How much of the GPUs of a machine is used, from 0 to 1.
+fn utilization(bench: &Bench, seen: &Seen) -> Option<f32> {
+    bench.board.find(seen.record.value.id.as_str())?.with_sample(busy).flatten()
+}
+
+fn busy(sample: &Sample) -> Option<f32> {
     let count = u16::try_from(sample.gpus.len()).ok().filter(|count| 0 < *count)?;
     let sum: f32 = sample.gpus.iter().map(|gpu| gpu.utilization).sum();
     Some((sum / f32::from(count) / 100.0).clamp(0.0, 1.0))

@@ -10,7 +10,7 @@ use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
 use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, outcome};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// How long a lost node must have been silent to be given up before its replacement could be bought, where that
 /// makes room for it: networks are mended within less.
@@ -222,24 +222,22 @@ where
     /// Who holds a seat, and who is to take whose.
     fn sit(&mut self) {
         let live = |standing: &Option<Standing>| standing.as_ref().is_some_and(Standing::is_seated);
-        let mut by_id: HashMap<&str, usize> = HashMap::new();
-        let mut late = Vec::new();
-        for (index, standing) in self.standings.iter().enumerate() {
-            let Some(member) = self.picture.members.get(index).filter(|_| live(standing)) else {
-                continue;
-            };
-            by_id.insert(member.instance.id.as_str(), index);
-            if member.instance.replaces.is_some() {
-                late.push(index);
-            }
-        }
+        let seated = || {
+            let all = self.picture.members.iter().zip(&self.standings).enumerate();
+            all.filter(|(_, (_, standing))| live(standing))
+                .map(|(index, (member, _))| (index, member.instance))
+        };
+        let late = seated().filter_map(|(index, one)| Some((index, one.replaces.as_ref()?)));
+        let late: Vec<(usize, &InstanceId)> = late.collect();
+        let early: HashSet<&InstanceId> = late.iter().map(|(_, replaces)| *replaces).collect();
+        let early: HashMap<&InstanceId, usize> = seated()
+            .filter(|(_, one)| !early.is_empty() && early.contains(&one.id))
+            .map(|(index, one)| (&one.id, index))
+            .collect();
         let mut replaced: HashMap<usize, usize> = HashMap::new();
         let mut replacing: BTreeSet<usize> = BTreeSet::new();
-        for index in late {
-            let replaces = self.member(index).and_then(|member| member.instance.replaces.as_ref());
-            let Some(old) = replaces.and_then(|id| by_id.get(id.as_str())).copied() else {
-                continue;
-            };
+        for (index, replaces) in late {
+            let Some(old) = early.get(replaces).copied() else { continue };
             let hopeful = self.standing(index).is_hopeful() && !self.is_bad(index);
             if hopeful && !replaced.contains_key(&old) && self.is_to_go(old) {
                 replaced.insert(old, index);

@@ -128,8 +128,11 @@ pub(super) fn unjudged_from(node: &Node, picture: &Picture<'_>) -> Option<Timest
 
 /// A GPU of the node that is known to be bad.
 pub(super) fn bad_serial(node: &Node, picture: &Picture<'_>) -> Option<String> {
-    let serials = node.gpus.iter().map(|gpu| gpu.hardware()).filter(|serial| !serial.is_empty());
-    serials.into_iter().find(|serial| (picture.bad_hardware)(serial)).map(str::to_owned)
+    if picture.bad_hardware.is_empty() {
+        return None;
+    }
+    let mut serials = node.gpus.iter().map(|gpu| gpu.hardware()).filter(|one| !one.is_empty());
+    serials.find(|serial| picture.bad_hardware.contains(*serial)).map(str::to_owned)
 }
 
 /// In what a machine is not what the spec asks for; `None` if it is.

@@ -313,7 +313,7 @@ fn a_node_that_a_person_terminated_is_returned_and_another_bought() {
 fn a_gpu_that_is_known_to_be_bad_is_refused_at_boot_a_few_times() {
     let bad = |text: &str| {
         let mut town = town(2, text);
-        town.bad_serials.push("s-b".to_owned());
+        town.bad_serials.insert("s-b".to_owned());
         town
     };
     bad("a:ready b:fresh").does("buy 2; leave b BadHardware");
