@@ -24,7 +24,7 @@ use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
 use crate::stats::MachineAlarm;
-use argosy_core::command::CommandKind;
+use argosy_core::command::{Command, CommandKind};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next, surplus};
 use argosy_core::inventory::Orphan;
@@ -469,8 +469,14 @@ impl Desk {
         for change in &event.instances {
             self.observe_instance(change);
         }
-        let tests = event.commands.iter().filter_map(|change| change.after.as_ref());
-        for command in tests.filter(|command| command.value.kind == CommandKind::RunDiagnostic) {
+        // A node that has yet to do what it was told by ourselves is told nothing else: whoever waits for that is
+        // looked at when it ends. What a test found is news while it runs, too.
+        let waited_for = |command: &Command| {
+            command.kind == CommandKind::RunDiagnostic
+                || (command.by == SELF && command.state.is_done())
+        };
+        let commands = event.commands.iter().filter_map(|change| change.after.as_ref());
+        for command in commands.filter(|command| waited_for(&command.value)) {
             let node = command.value.node.as_str();
             let pool = |view: &View| view.instance(node).map(|record| record.value.pool);
             self.pools.extend(self.bench.office.store.read(pool));

@@ -81,6 +81,8 @@ pub(crate) struct Made {
     pub(crate) load: f32,
     /// Whether what runs on it ends when it is drained.
     pub(crate) drains: bool,
+    /// How long it takes to be cordoned.
+    pub(crate) cordons_in: SignedDuration,
     /// Whether its GPUs pass a test.
     pub(crate) passes: bool,
     /// Nobody is shown it.
@@ -101,6 +103,7 @@ impl Made {
             labels: BTreeMap::new(),
             load: 0.0,
             drains: true,
+            cordons_in: SignedDuration::ZERO,
             passes: true,
             hidden: false,
         }
@@ -459,6 +462,10 @@ async fn robot(
             | CommandKind::Terminate
             | CommandKind::Uncordon => Outcome::Completed,
         };
+        if command.kind == CommandKind::Cordon && made.cordons_in.is_positive() {
+            let done_at = control.clock.now().checked_add(made.cordons_in).unwrap();
+            control.clock.sleep_until(done_at).await;
+        }
         let tested = command.kind == CommandKind::RunDiagnostic;
         let result = tested.then(|| json!({"passed": made.passes}));
         let done = Ack { outcome: Some(outcome), progress: None, message: String::new(), result };

@@ -225,6 +225,18 @@ async fn f15_a_reboot_that_helps_is_all_that_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f15_a_node_that_takes_its_time_to_be_cordoned_is_cured_when_it_is() {
+    let world = settled(3, json!({"cures": ["reboot", "replace"]})).await;
+    world.cloud().each(|made| made.cordons_in = seconds(5));
+    let (sick, began) = (world.members()[0].clone(), world.now());
+    // The pool is looked at while the node has the command and is not done with it.
+    world.says(&sick, events(vec![xid(79, 2)])).await;
+    world.soon("it boots again", |world| world.cloud().asked_for("reboot") == 1).await;
+    let waited = world.now().duration_since(began);
+    assert!(waited < minutes(5), "it waited for {waited:#}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn f15_where_a_reboot_does_not_help_the_node_is_replaced_and_its_gpu_remembered() {
     let world = settled(3, ladder()).await;
     let sick = world.members()[0].clone();
