@@ -386,6 +386,26 @@ async fn i11_failed_purchases_do_not_pile_up_while_there_is_no_capacity() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i11_a_large_order_that_failed_is_forgotten_to_the_last() {
+    let world = World::with(settings()).await;
+    world.cloud().lie(|lies| lies.refuse = Some(capacity()));
+    ordered(&world, json!({"nodeCount": 100})).await;
+    let failed = |world: &World| {
+        let all = world.instances().into_iter();
+        all.filter(|it| matches!(it.state, State::Failed { .. })).count()
+    };
+    // More than are forgotten at a time.
+    world.soon("all of it failed", |world| 100 <= failed(world)).await;
+    world.cloud().tell_the_truth();
+    world.soon("the pool is ready", World::is_ready).await;
+    world.soon("some are forgotten", |world| failed(world) < 100).await;
+    // Each that is forgotten has the pool looked at again, and not only the next look at everything.
+    world.pass(minutes(1)).await;
+    assert_eq!(failed(&world), FAILED_KEPT_MAX);
+    world.assert_accounted();
+}
+
+#[tokio::test(start_paused = true)]
 async fn g12_machines_that_never_register_are_returned_and_after_three_none_is_bought() {
     let world = World::with(settings()).await;
     world.cloud().lie(|lies| lies.no_boot = true);
