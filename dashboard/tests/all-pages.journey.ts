@@ -92,7 +92,7 @@ const text = (wanted: string | RegExp) => (page: Page) => expect(page.locator('m
 
 const PAGES: Shown[] = [
   { name: 'fleet', path: '/', ready: (page) => expect(page.locator('.map-panel canvas').first()).toBeVisible(), picture: true, late: true },
-  { name: 'fleet-heat', path: '/?group=zone&color=temperature', ready: (page) => expect(page.locator('.map-panel canvas').first()).toBeVisible(), picture: true, late: true },
+  { name: 'fleet-heat', path: '/?group=zone&color=temperature', ready: (page) => expect(page.locator('.map-panel canvas').first()).toBeVisible(), picture: true, about: '.map-panel', late: true },
   { name: 'fleet-table', path: '/?view=table', ready: table('Every node with its GPUs'), late: true },
   { name: 'nodes', path: '/nodes', ready: table('Nodes'), picture: true },
   { name: 'node', path: () => `/nodes/${names.well}`, ready: (page) => expect(page.locator('.uplot').first()).toBeVisible(), picture: true },

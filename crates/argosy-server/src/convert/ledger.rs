@@ -35,7 +35,7 @@ pub(crate) fn entry(noted: Noted) -> api::LedgerEntry {
         What::Check { name, from, to, message } => {
             let said = if message.is_empty() { String::new() } else { format!(": {message}") };
             let (from, to) = (from.as_str(), to.as_str());
-            moved(line, from, to, format!("check {name} went from {from} to {to}{said}"), name)
+            moved(line, from, to, format!("check {name} {from} -> {to}{said}"), name)
         }
         What::Cleared { finding, reason } => api::LedgerEntry {
             message: format!("finding {finding} ended: {reason}"),
@@ -44,15 +44,15 @@ pub(crate) fn entry(noted: Noted) -> api::LedgerEntry {
         },
         What::Health { from, to, reason, findings } => {
             let (from, to) = (from.as_str(), to.as_str());
-            let message = format!("health went from {from} to {to}: {reason}");
+            let message = format!("health {from} -> {to}: {reason}");
             api::LedgerEntry { findings, ..moved(line, from, to, message, None) }
         }
         What::Liveness { from, to, reason } => {
             let (from, to) = (from.as_str(), to.as_str());
-            moved(line, from, to, format!("liveness went from {from} to {to}: {reason}"), None)
+            moved(line, from, to, format!("liveness {from} -> {to}: {reason}"), None)
         }
         What::Status { from, to, reason } => {
-            let message = format!("status went from {} to {}: {reason}", from.0, to.0);
+            let message = format!("{} -> {}: {reason}", from.0, to.0);
             moved(line, &from.0, &to.0, message, None)
         }
         What::Decision { action, held_by, reason, budget } => api::LedgerEntry {
@@ -69,7 +69,7 @@ pub(crate) fn entry(noted: Noted) -> api::LedgerEntry {
             let kind = command::kind(kind);
             let said = if message.is_empty() { String::new() } else { format!(": {message}") };
             api::LedgerEntry {
-                message: format!("{kind} {id} of {by} is {state}{said}"),
+                message: format!("{kind} by {by} {state}{said}"),
                 command: command::state_word(&state).map(|state| api::CommandStep {
                     id: id.to_string(),
                     kind,

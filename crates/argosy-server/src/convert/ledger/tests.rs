@@ -58,7 +58,7 @@ fn every_line_is_a_sentence_with_what_it_is_made_of() {
     check(json!({ "type": "registration_refused", "message": "taken" }), "taken", &[]);
     check(
         json!({ "type": "check", "name": "nvml", "from": "Healthy", "to": "Unhealthy", "message": "gone" }),
-        "check nvml went from HEALTHY to UNHEALTHY: gone",
+        "check nvml HEALTHY -> UNHEALTHY: gone",
         &["from", "subject", "to"],
     );
     check(
@@ -68,17 +68,17 @@ fn every_line_is_a_sentence_with_what_it_is_made_of() {
     );
     check(
         json!({ "type": "health", "from": "Healthy", "to": "Unhealthy", "reason": "fatal", "findings": ["k"] }),
-        "health went from HEALTHY to UNHEALTHY: fatal",
+        "health HEALTHY -> UNHEALTHY: fatal",
         &["findings", "from", "to"],
     );
     check(
         json!({ "type": "liveness", "from": "Fresh", "to": "Suspect", "reason": "silent for 26 s" }),
-        "liveness went from Fresh to Suspect: silent for 26 s",
+        "liveness Fresh -> Suspect: silent for 26 s",
         &["from", "to"],
     );
     check(
         json!({ "type": "status", "from": "ACTIVE", "to": "CORDONED", "reason": "ada" }),
-        "status went from ACTIVE to CORDONED: ada",
+        "ACTIVE -> CORDONED: ada",
         &["from", "to"],
     );
     check(
@@ -94,7 +94,7 @@ fn every_line_is_a_sentence_with_what_it_is_made_of() {
     check(
         json!({ "type": "command", "id": "0195a000-0000-7000-8000-000000000001", "kind": "CORDON",
                 "state": "completed", "outcome": "Completed", "by": "ada", "message": "" }),
-        "CORDON 0195a000-0000-7000-8000-000000000001 of ada is completed",
+        "CORDON by ada completed",
         &["command"],
     );
     check(
