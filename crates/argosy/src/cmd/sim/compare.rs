@@ -66,10 +66,10 @@ pub(super) fn run(args: &Compare, screen: Screen) -> Result<Exit, Failure> {
         |pen| text(&sides, &comparison, pen),
     );
     if let Some(path) = &args.html {
-        write(path, &html(&sides, &comparison))?;
+        write(path, "report", &html(&sides, &comparison))?;
     }
     if let Some(path) = &args.json {
-        write(path, &document(&as_document(&sides, &comparison), false))?;
+        write(path, "report", &document(&as_document(&sides, &comparison), false))?;
     }
     let failed = !comparison.a_failed.is_empty() || !comparison.b_failed.is_empty();
     Ok(match (failed, played_b.interrupted) {

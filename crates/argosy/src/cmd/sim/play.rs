@@ -248,8 +248,7 @@ impl Progress {
             ..0.01 => String::new(),
             nearer => format!(", {} left", length(passed / nearer - passed)),
         };
-        let rate = simulated / 86_400.0 / passed;
-        let rate = if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") };
+        let pace = pace(simulated / passed);
         let what = match self.seeds {
             1 => format!("{} of {}", length(simulated), length(self.whole)),
             seeds => {
@@ -258,11 +257,21 @@ impl Progress {
                 format!("{done} of {seeds} {}{failed}, {} simulated", self.noun, length(simulated))
             }
         };
-        (nearer, format!("{}{what}, {rate} days/s{left}", self.label))
+        (nearer, format!("{}{what}, {pace}{left}", self.label))
     }
 
     fn close(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// How much is simulated in a second: days, or what is left of them where very many machines are played.
+fn pace(seconds: f64) -> String {
+    match seconds {
+        864_000.0.. => format!("{:.0} days/s", seconds / 86_400.0),
+        8_640.0.. | 0.0 => format!("{:.1} days/s", seconds / 86_400.0),
+        60.0.. => format!("{:.0} min/s", seconds / 60.0),
+        _ => format!("{seconds:.1} s/s"),
     }
 }
 
@@ -306,12 +315,12 @@ fn speaks_utf8() -> bool {
     })
 }
 
-/// Writes a report to a file.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a report, a log, to a file.
+pub(super) fn write(path: &Path, what: &str, text: &str) -> Result<(), Failure> {
     let name = clean(&path.display().to_string());
     std::fs::write(path, text)
         .map_err(|error| Failure::failed(format!("cannot write {name}")).why(error))?;
-    note(&format!("the report is in {name}"));
+    note(&format!("the {what} is in {name}"));
     Ok(())
 }
 

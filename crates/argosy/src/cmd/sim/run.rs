@@ -68,13 +68,13 @@ pub(super) fn run(args: &Run, screen: Screen) -> Result<Exit, Failure> {
         |pen| text::summary(about, outcomes, pen),
     );
     if let Some(path) = args.html.as_deref().or(asked.html.as_deref().map(Path::new)) {
-        write(path, &html::page(about, outcomes))?;
+        write(path, "report", &html::page(about, outcomes))?;
     }
     if let Some(path) = args.json.as_deref().or(asked.json.as_deref().map(Path::new)) {
-        write(path, &document(&report::json(about, outcomes), false))?;
+        write(path, "report", &document(&report::json(about, outcomes), false))?;
     }
     match log {
-        Some(path) if telling => write(path, &story(&played.story))?,
+        Some(path) if telling => write(path, "log", &story(&played.story))?,
         Some(_) => note("no log is written: it is for one seed"),
         None => {}
     }

@@ -10,6 +10,9 @@ fn a_line_says_how_far_it_is_how_fast_and_how_long_it_will_take() {
         ((1, 54.0, None), (0.0, 0, 0, 0), "0s of 54d, 0.0 days/s"),
         ((1, 54.0, None), (13.5, 0, 0, 5), "13d of 54d, 2.7 days/s, 15s left"),
         ((1, 54.0, None), (60.0, 0, 0, 5), "60d of 54d, 12 days/s, 0s left"),
+        // Of very many machines a day takes longer.
+        ((1, 0.5, None), (0.25, 0, 0, 60), "6h of 12h, 6 min/s, 1m left"),
+        ((1, 0.5, None), (0.25, 0, 0, 43_200), "6h of 12h, 0.5 s/s, 12h left"),
         (
             (100, 100.0, None),
             (50.0, 49, 0, 10),
