@@ -180,7 +180,10 @@ async fn a_token_of_the_command_line_is_accepted_and_never_written_down() {
     let created = server.create("clusters", &cluster("alpha", "ml")).await;
     assert_eq!(created["created_by"], "ann");
     // K12.
-    server.with_token("wrong-secret-token").get("clusters").await.refused(401, &json!({}));
+    let reply = server.with_token("wrong-secret-token").get("clusters").await;
+    reply.refused(401, &json!({}));
+    let id = reply.header("x-request-id");
+    await_until("the log names it", async || server.log().contains(id).then_some(())).await;
     let log = server.log();
     assert!(!log.contains(token) && !log.contains("wrong-secret-token"), "{log}");
 }

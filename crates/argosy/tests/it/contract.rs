@@ -1,6 +1,6 @@
 //! What unmodified clients rely on, as far as no journey shows it.
 
-use crate::harness::{Engine, Profile, Server, Setup, subset, text};
+use crate::harness::{Engine, Profile, Server, Setup, await_until, subset, text};
 use argosy_api::client::Collection;
 use argosy_api::resource::WatchKind;
 use reqwest::Method;
@@ -423,7 +423,7 @@ async fn paths_and_methods_are_what_http_says() {
     // Every answer can be found in the log.
     let reply = server.get("clusters").await;
     let id = reply.header("x-request-id").to_owned();
-    assert!(server.log().contains(&id), "{id}");
+    await_until("the log names it", async || server.log().contains(&id).then_some(())).await;
 }
 
 #[tokio::test]
