@@ -215,6 +215,12 @@ impl Teller<'_, '_, '_> {
             let are = if more == 1 { "is" } else { "are" };
             let _ = write!(message, "; {more} more {are} on the way out: {}", listed(&names));
         }
+        if let Some(display) = self.summary.unlisted {
+            let _ = write!(
+                message,
+                "; others leave after the first listing of the machines at {display}"
+            );
+        }
         Outcome::Ready { reason: "AllNodesReady".to_owned(), message, data: self.data() }
     }
 

@@ -1,5 +1,7 @@
 //! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
 
+mod shrink;
+
 use super::stand::{bad_serial, outdated, unjudged_from};
 use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
 use crate::breaker::later;
@@ -10,6 +12,7 @@ use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
 use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, outcome};
 use jiff::{SignedDuration, Timestamp};
+use shrink::busy;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// How long a lost node must have been silent to be given up before its replacement could be bought, where that
@@ -82,6 +85,8 @@ pub(in crate::pool) struct Summary<'a> {
     pub(in crate::pool) outdated_in: Option<String>,
     /// When the next window for disturbing them opens, if none is open.
     pub(in crate::pool) window: Option<Timestamp>,
+    /// The provider of nodes that are not wanted, and stay until its machines were listed.
+    pub(in crate::pool) unlisted: Option<&'a str>,
     /// Seats that nobody holds, after what is bought now.
     pub(in crate::pool) missing: u32,
     pub(in crate::pool) buying: usize,
@@ -375,99 +380,12 @@ where
         }
     }
 
-    /// More seats than wanted: those whose loss disturbs least go first.
-    fn shrink(&mut self) {
-        let seats = u32::try_from(self.seats.len()).unwrap_or(u32::MAX);
-        let surplus = usize::try_from(seats.saturating_sub(self.target)).unwrap_or(0);
-        if surplus == 0 {
-            return;
-        }
-        let spec = self.picture.spec;
-        let by_itself = spec.autoscaling.is_some() && self.picture.book.target.is_some();
-        let window = !by_itself || spec.maintenance.contains(self.now);
-        if by_itself && self.picture.stopped.is_some() {
-            return;
-        }
-        let mut order: Vec<usize> =
-            (0..self.seats.len()).filter(|seat| self.rank(*seat).is_some()).collect();
-        order.sort_by_cached_key(|seat| self.rank(*seat));
-        let mut waits = false;
-        for seat in order.into_iter().take(surplus) {
-            let Some(Seat { member: index, replacement, .. }) = self.seats.get(seat) else {
-                continue;
-            };
-            let (index, replacement) = (*index, *replacement);
-            let in_service =
-                [Some(index), replacement].into_iter().flatten().filter(|one| self.is_ready(*one));
-            let in_service = u32::try_from(in_service.count()).unwrap_or(u32::MAX);
-            if 0 < in_service && !window {
-                waits = true;
-                continue;
-            }
-            if 0 < in_service && self.ready < spec.min_available.saturating_add(in_service) {
-                continue;
-            }
-            self.ready = self.ready.saturating_sub(in_service);
-            if let Some(seat) = self.seats.get_mut(seat) {
-                seat.leaving = true;
-            }
-            if let Some(replacement) = replacement {
-                self.go(replacement, Reason::Unwanted);
-            }
-            self.go(index, Reason::ScaleDown);
-        }
-        if waits {
-            self.wait_for_window();
-        }
-    }
-
     fn wait_for_window(&mut self) {
         let opens = self.picture.spec.maintenance.next_edge(self.now);
         self.summary.window = opens;
         if let Some(at) = opens {
             self.wake(at);
         }
-    }
-
-    /// Lets a machine go that is wanted no more: at once if nothing can run on it.
-    fn go(&mut self, index: usize, reason: Reason) {
-        let Some(member) = self.member(index) else { return };
-        let lost = self.standing(index) == Standing::Sick { lost: true };
-        if lost || self.standing(index) == Standing::Coming || member.node.is_none() {
-            self.leave(index, reason);
-        } else {
-            self.part(index, "the pool needs fewer nodes", reason);
-        }
-    }
-
-    /// Who goes first when the pool shrinks; `None`: not at all.
-    ///
-    /// The sick, who need no replacement then; the cordoned, whether the pool or a person did it; those who are
-    /// not up yet, the youngest first; those who are not in service; and then the others. Of equals those go
-    /// first whose drain has begun, then the idle, then what is not as the spec says (another image, another
-    /// type), then the oldest.
-    fn rank(&self, seat: usize) -> Option<(u8, bool, u8, bool, i64, &'p InstanceId)> {
-        let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
-        let serving = replacement.is_some_and(|one| self.is_ready(one));
-        let class = match self.standing(*index) {
-            Standing::Condemned(_)
-            | Standing::Reclaimed
-            | Standing::Terminated(_)
-            | Standing::Leaving => return None,
-            _ if serving => 4,
-            Standing::Sick { .. } => 0,
-            Standing::Parting if replacement.is_none() => 1,
-            Standing::Held => 1,
-            Standing::Coming => 2,
-            Standing::Parting | Standing::Unsure | Standing::Recovering => 3,
-            Standing::Ready => 4,
-        };
-        let member = self.member(*index)?;
-        let ordered = member.instance.ordered_at.as_second();
-        let age = if class == 2 { -ordered } else { ordered };
-        let draining = |node: &Node| matches!(node.duty, Duty::Draining { .. });
-        let begun = member.node.is_some_and(draining);
-        Some((class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
     }
 
     /// Seats that nobody holds. Those of machines that are being taken back keep their number.
@@ -988,13 +906,4 @@ fn drained(node: &Node, now: Timestamp) -> Drained {
         Duty::Draining { deadline, .. } => Drained::Until(*deadline),
         Duty::Active | Duty::Cordoned(_) | Duty::Terminated(_) => Drained::NotBegun,
     }
-}
-
-/// How busy a node is, in tenths; one of which nobody knows is in the middle.
-fn busy(member: &Member<'_>) -> u8 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 10")]
-    member
-        .utilization
-        .filter(|share| share.is_finite())
-        .map_or(5, |share| (share.clamp(0.0, 1.0) * 10.0).round() as u8)
 }

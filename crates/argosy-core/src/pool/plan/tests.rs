@@ -254,6 +254,28 @@ fn nodes_that_are_well_are_disturbed_in_windows_only() {
 }
 
 #[test]
+fn who_is_in_service_leaves_after_the_machines_were_compared() {
+    let mut early = town(4, "a:ready b:ready^0 c:ready^0 d:coming");
+    early.spec.nodes = 2;
+    early.clouds.get_mut("gcp").unwrap().compared = false;
+    early.does("leave d ScaleDown");
+    assert_eq!(
+        early.plan().outcome.message(),
+        "2 of 2 nodes ready; 1 more is on the way out: d; others leave after the first listing of the \
+         machines at GCP"
+    );
+    // What began goes on.
+    town(1, "a:ready b:parting")
+        .with(|town| town.clouds.get_mut("gcp").unwrap().compared = false)
+        .does("drain b");
+    // One that is not shown may be all that has to go.
+    early.clouds.get_mut("gcp").unwrap().compared = true;
+    early.does("leave d ScaleDown; cordon b");
+    early.one("a").instance.sight.missing_since = Some(at(0));
+    early.does("leave d ScaleDown; cordon a");
+}
+
+#[test]
 fn a_pool_is_never_disturbed_below_min_available() {
     let mut small = town(2, "a:ready b:ready c:suspect");
     small.spec.nodes = 1;

@@ -199,7 +199,7 @@ impl World {
                 self.lost.remove(&id);
             }
             15 => node.duty = Duty::Cordoned(ada),
-            16 | 17 if node.duty.hold().is_some_and(|hold| hold.by == "ada") => {
+            16 | 17 if node.duty.hold().is_some_and(|hold| hold.by.ends_with("ada")) => {
                 node.duty = Duty::Active;
             }
             18 => node.duty = Duty::Terminated(ada),
@@ -415,7 +415,7 @@ impl World {
         self.town.resource.generation += 1;
         for one in &mut self.town.ones {
             let Some(node) = one.node.as_mut() else { continue };
-            if node.duty.hold().is_some_and(|hold| hold.by == "ada")
+            if node.duty.hold().is_some_and(|hold| hold.by.ends_with("ada"))
                 && !matches!(node.duty, Duty::Terminated(_))
             {
                 node.duty = Duty::Active;
