@@ -45,9 +45,9 @@ export function entryLook(entry: LedgerEntry): StateLook {
 }
 
 /** A list of entries, newest first, with others joined in by their numbers. */
-export function joinEntries(a: readonly LedgerEntry[], b: readonly LedgerEntry[], max = KEPT_MAX): LedgerEntry[] {
+export function joinEntries(a: readonly LedgerEntry[], b: readonly LedgerEntry[]): LedgerEntry[] {
   const all = new Map([...a, ...b].map((entry) => [entry.sequence, entry]));
-  return [...all.values()].sort((x, y) => y.sequence - x.sequence).slice(0, max);
+  return [...all.values()].sort((x, y) => y.sequence - x.sequence);
 }
 
 /** What is searched in an entry: everything a person sees of it. */
@@ -100,7 +100,9 @@ export class EventFeed {
       onProblem: (problem) => {
         this.error.value = problem?.problem ?? null;
         if (problem?.status !== 410) return false;
-        // Where we were is no longer kept: go on with the newest.
+        // Where we were is no longer kept: begin anew with the newest.
+        this.entries.value = [];
+        this.older.value = null;
         void this.first();
         return false;
       },
@@ -125,8 +127,8 @@ export class EventFeed {
     if (this.older.peek() === null) return;
     try {
       const page = await get<EventList>(`${FLEET}/events`, { ...this.filters, limit: PAGE, before: this.older.peek() });
-      this.entries.value = joinEntries(this.entries.peek(), page.items, this.entries.peek().length + PAGE);
       this.older.value = page.next ?? null;
+      this.join(page.items, this.entries.peek().length + PAGE);
     } catch (thrown) {
       this.error.value = asProblem(thrown);
     }
@@ -135,8 +137,8 @@ export class EventFeed {
   private async first(): Promise<void> {
     try {
       const page = await get<EventList>(`${FLEET}/events`, { ...this.filters, limit: PAGE });
-      this.entries.value = joinEntries(this.entries.peek(), page.items);
       this.older.value ??= page.next ?? null;
+      this.join(page.items, KEPT_MAX);
       this.error.value = null;
       this.ready.value = true;
     } catch (thrown) {
@@ -153,7 +155,16 @@ export class EventFeed {
     requestAnimationFrame(() => {
       this.frame = false;
       this.ready.value = true;
-      this.entries.value = joinEntries(this.entries.peek(), this.fresh.splice(0), Math.max(KEPT_MAX, this.entries.peek().length));
+      // So many may not be all that came: then those from before do not follow on.
+      const max = this.fresh.length >= KEPT_MAX ? KEPT_MAX : Math.max(KEPT_MAX, this.entries.peek().length);
+      this.join(this.fresh.splice(0), max);
     });
+  }
+
+  private join(more: readonly LedgerEntry[], max: number): void {
+    const all = joinEntries(this.entries.peek(), more);
+    this.entries.value = all.slice(0, max);
+    // What is let go of here is asked for again from there.
+    if (all.length > max) this.older.value = all[max - 1]?.sequence ?? null;
   }
 }

@@ -1,8 +1,9 @@
 /** The command palette: go to anything, run anything, by a few letters. */
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import { BASE_API, get } from '../lib/api';
+import { BASE_API } from '../lib/api';
 import { best } from '../lib/fuzzy';
+import { allPages } from '../lib/pages';
 import { go, href, segment } from '../lib/router';
 import { mayAct } from '../lib/session';
 import { nodes } from '../lib/stores';
@@ -162,7 +163,7 @@ async function found(signal: AbortSignal): Promise<Item[]> {
   try {
     const [clusters, pools] = await Promise.all(
       ['clusters', 'nodepools'].map((kind) =>
-        get<ResourceList>(`${BASE_API}/${kind}`, { size: 500, fields: 'name,kind,owner_references,cluster_id,uid' }, signal),
+        allPages<ResourceList>(`${BASE_API}/${kind}`, { fields: 'name,kind,owner_references,cluster_id,uid' }, signal),
       ),
     );
     const names = new Map((clusters?.items ?? []).map((one) => [one.id, one.name]));
