@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 /// How far from its expectation a count may be and still be chance, in standard deviations: 95 of 100.
 pub(super) const CHANCE: f64 = 1.96;
 
-/// The numbers of one run, or of many together: sums are over all of them, means over all of their time.
+/// The numbers of one run, or of many together: sums are over all of them, means over all of their time since
+/// there was a first machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// The part of the GPUs asked for that were in service, over all the time, 0 to 1; of those that there
@@ -149,7 +150,11 @@ impl Capacity {
         let mut sum = Self::default();
         for outcome in outcomes {
             let Series { step_seconds: step, wanted, present, in_service, .. } = &outcome.series;
-            for ((wanted, present), in_service) in wanted.iter().zip(present).zip(in_service) {
+            let moments = wanted.iter().zip(present).zip(in_service);
+            // Nothing is missing, and nothing there, before the first machine is.
+            let moments =
+                moments.skip_while(|((wanted, present), _)| **wanted == 0 && **present == 0);
+            for ((wanted, present), in_service) in moments {
                 sum.seconds += step;
                 sum.wanted += step * f64::from(*wanted);
                 sum.present += step * f64::from(*present);

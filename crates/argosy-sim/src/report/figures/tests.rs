@@ -33,6 +33,19 @@ fn availability_counts_only_what_was_asked_for() {
 }
 
 #[test]
+fn averages_begin_with_the_first_machine() {
+    let figures = of(&with(Series {
+        step_seconds: 60.0,
+        wanted: vec![0, 8, 8],
+        present: vec![0, 8, 8],
+        in_service: vec![0, 8, 6],
+        ..Series::default()
+    }));
+    assert_eq!((figures.gpus_wanted, figures.gpus_in_service), (8.0, 7.0));
+    assert!(figures.gpus_in_service_min.is_some_and(|(least, _)| f64::from(least) <= 7.0));
+}
+
+#[test]
 fn the_least_capacity_is_looked_for_after_the_fleet_was_complete() {
     let lowest = |wanted: &[u32], in_service: &[u32]| {
         of(&with(Series {
