@@ -56,6 +56,8 @@ use crate::output::{Colour, Screen, print};
 use crate::session::{Printing, Session};
 use clap::{ArgMatches, Args, Parser, Subcommand};
 
+pub(crate) use pages::tree;
+
 /// One control plane for GPU fleets.
 ///
 /// Declare clusters and node pools; Argosy provisions them through adapters, watches them and their

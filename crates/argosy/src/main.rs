@@ -18,13 +18,13 @@ mod session;
 
 mod view;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use cmd::Cli;
 use failure::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let matches = match Cli::command().try_get_matches() {
+    let matches = match cmd::tree().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version are answers; anything else is a wrong command line.

@@ -4,7 +4,7 @@ use super::Cli;
 use crate::failure::{Exit, Failure};
 use crate::output::{note, print};
 use argosy_core::nearest::nearest;
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, Command, CommandFactory, ValueEnum};
 use std::path::PathBuf;
 
 /// Print what completes commands in a shell.
@@ -50,6 +50,34 @@ pub(crate) struct Help {
     topic: Vec<String>,
 }
 
+/// The tree of commands. What their help tells in sentences is as wide as the terminal.
+pub(crate) fn tree() -> Command {
+    flowing(Cli::command())
+}
+
+fn flowing(command: Command) -> Command {
+    let help = command.get_after_help().map(|help| flow(&help.to_string()));
+    let command = match help {
+        Some(help) => command.after_help(help),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+/// Makes one line of each paragraph, as which it is wrapped; what is indented stays as it is.
+fn flow(text: &str) -> String {
+    let is_prose = |line: &str| line.starts_with(|first: char| !first.is_whitespace());
+    let mut flowed = String::new();
+    let mut before = "";
+    for line in text.lines() {
+        let goes_on = is_prose(before) && is_prose(line) && !before.ends_with(':');
+        flowed.push_str(if goes_on { " " } else { "\n" });
+        flowed.push_str(line);
+        before = line;
+    }
+    flowed.trim_start_matches('\n').to_owned()
+}
+
 /// `argosy completions`
 pub(super) fn completions(args: &Completions) -> Result<Exit, Failure> {
     let shell = match args.shell {
@@ -58,7 +86,7 @@ pub(super) fn completions(args: &Completions) -> Result<Exit, Failure> {
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "argosy", &mut script);
+    clap_complete::generate(shell, &mut tree(), "argosy", &mut script);
     print(&String::from_utf8_lossy(&script));
     Ok(Exit::Ok)
 }
@@ -69,7 +97,7 @@ pub(super) fn man(args: &Man) -> Result<Exit, Failure> {
         Failure::failed(format!("cannot write to {}", args.dir.display())).why(error)
     };
     std::fs::create_dir_all(&args.dir).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), &args.dir).map_err(failed)?;
+    clap_mangen::generate_to(tree(), &args.dir).map_err(failed)?;
     note(&format!("the man pages are in {}", args.dir.display()));
     Ok(Exit::Ok)
 }
@@ -81,7 +109,7 @@ pub(super) fn help(args: &Help) -> Result<Exit, Failure> {
         print(&exit_codes());
         return Ok(Exit::Ok);
     }
-    let mut root = Cli::command();
+    let mut root = tree();
     root.build();
     let mut command = &mut root;
     for word in words {

@@ -30,8 +30,9 @@ enum Verbs {
 /// List providers: how many machines, what they cost, and what is stopped.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-paused: nothing is bought there, because the provider refuses our credentials; it is tried again.
-frozen: its listings miss too many machines to be believed, so nothing is concluded from them.
+What may be stopped:
+  paused  nothing is bought there: the provider refuses our credentials; it is tried again
+  frozen  its listings miss too many machines to be believed: nothing is concluded from them
 
 Examples:
   argosy provider list

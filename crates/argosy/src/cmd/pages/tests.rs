@@ -1,5 +1,4 @@
 use super::*;
-use clap::Command;
 use std::path::Path;
 
 /// Compares a committed file with what the code prints; `UPDATE=1` rewrites it.
@@ -22,7 +21,7 @@ fn each(command: &Command, name: &str, look: &mut impl FnMut(&Command, &str)) {
 
 /// `docs/cli.md`: the help of every command, in one page.
 fn reference() -> String {
-    let mut root = Cli::command();
+    let mut root = tree();
     root.build();
     let mut text = String::from(
         "# The command line\n\nPrinted from the code (`UPDATE=1 cargo test -p argosy`); do not edit.\n",
@@ -43,8 +42,25 @@ fn describe(command: &mut Command, name: &str, text: &mut String) {
 }
 
 #[test]
+fn prose_flows_and_what_is_indented_does_not() {
+    let rows = [
+        ("", ""),
+        ("One line.", "One line."),
+        ("One,\nand more.\n\nAnother\none.", "One, and more.\n\nAnother one."),
+        (
+            "Words:\n  a  one\n  b  two\nand more\nof them",
+            "Words:\n  a  one\n  b  two\nand more of them",
+        ),
+        ("Words:\nnot indented", "Words:\nnot indented"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(flow(text), expected, "{text:?}");
+    }
+}
+
+#[test]
 fn the_command_tree_is_sound() {
-    Cli::command().debug_assert();
+    tree().debug_assert();
 }
 
 #[test]
@@ -71,7 +87,7 @@ fn the_reference_of_the_configuration_is_generated() {
 
 #[test]
 fn every_help_starts_with_one_sentence_and_has_examples() {
-    each(&Cli::command(), "argosy", &mut |command, name| {
+    each(&tree(), "argosy", &mut |command, name| {
         let abouts: Vec<String> = command
             .get_subcommands()
             .filter_map(|sub| Some(sub.get_about()?.to_string()))
@@ -90,7 +106,7 @@ fn every_help_starts_with_one_sentence_and_has_examples() {
 
 #[test]
 fn every_example_is_a_command_that_is_understood() {
-    each(&Cli::command(), "argosy", &mut |command, _| {
+    each(&tree(), "argosy", &mut |command, _| {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
         for line in examples.lines() {
@@ -102,7 +118,7 @@ fn every_example_is_a_command_that_is_understood() {
             let line = line.split(" < ").next().unwrap().split(" | ").next().unwrap();
             let line = line.split("     ").next().unwrap();
             let words = words(line);
-            if let Err(error) = Cli::command().try_get_matches_from(&words) {
+            if let Err(error) = tree().try_get_matches_from(&words) {
                 assert!(!error.use_stderr(), "{line}\n{error}");
             }
         }
@@ -150,7 +166,7 @@ fn help_about_nothing_we_know_names_the_nearest() {
 
 #[test]
 fn every_route_that_names_a_command_names_one_that_is_there() {
-    let mut root = Cli::command();
+    let mut root = tree();
     root.build();
     for route in argosy_api::route::ROUTES.iter() {
         let Some(line) = &route.cli else { continue };
