@@ -348,6 +348,16 @@ test('a cluster is found by its id as well, with its machines', async ({ page })
   await expect(page.getByRole('link', { name: 'lab', exact: true })).toBeVisible();
 });
 
+test('the palette finds a pool before the nodes that begin with its name', async ({ page }) => {
+  await running('lab.gpus', 3);
+  await page.goto(`${server.url}/ui/nodes`);
+  await live(page);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('gpus');
+  await expect(page.getByRole('option', { name: /^gpus-/ }).first()).toBeVisible();
+  await expect(page.getByRole('option').first()).toContainText('lab.gpus');
+});
+
 test('the palette is walked with the arrows', async ({ page }) => {
   await page.goto(`${server.url}/ui/clusters`);
   await live(page);

@@ -20,6 +20,8 @@ export interface Item {
   name: string;
   icon: IconName;
   act: () => void;
+  /** What people call it, where its name says more: a pool comes before the nodes that begin with its name. */
+  called?: string;
   /** More words it is found by. */
   also?: string;
   /** Changes something: not offered to viewers. */
@@ -88,7 +90,7 @@ function Opened({ onClose }: { onClose: () => void }) {
     const names: Item[] = [];
     for (const node of nodes.items.values())
       names.push({ kind: 'Node', name: node.id, also: node.pool, icon: 'node', act: () => go(href(`/nodes/${segment(node.id)}`)) });
-    return best(text, [...fixed, ...names], (one) => `${one.name} ${one.also ?? ''} ${one.kind}`, SHOWN_MAX);
+    return best(text, [...fixed, ...names], (one) => `${one.called ?? ''} ${one.name} ${one.also ?? ''} ${one.kind}`.trimStart(), SHOWN_MAX);
   };
   const items = offered();
   const chosen = Math.min(at.value, Math.max(0, items.length - 1));
@@ -181,6 +183,7 @@ function poolItem(pool: Resource, cluster: string): Item {
   return {
     kind: 'Node pool',
     name: `${cluster}.${pool.name}`,
+    called: pool.name,
     icon: 'pool',
     act: () => go(href(`/clusters/${segment(cluster)}/pools/${segment(pool.name)}`)),
   };
