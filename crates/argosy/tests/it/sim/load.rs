@@ -3,6 +3,7 @@
 use crate::harness::{Ran, Server, Setup, argosy, await_until, run};
 use serde_json::{Value, json};
 use std::process::Stdio;
+use tokio::net::TcpListener;
 use tokio::process::Child;
 
 const NODES: u64 = 200;
@@ -109,6 +110,13 @@ async fn nodes_by_calls_come_back_to_a_server_that_was_killed_and_stay_if_they_a
     let load = begin(&server, &[&flags[..], &["--max-errors", "100000"]].concat());
     metric_reaches(&server, "argosy_node_heartbeats_total", 2 * NODES).await;
     metric_reaches(&server, "argosy_health_reports_total", NODES).await;
+    let address = server.url().trim_start_matches("http://").to_owned();
+    server.kill9();
+    // They call once a second: a server that is back before that was never missed.
+    let door =
+        await_until("the port is free", async || TcpListener::bind(&address).await.ok()).await;
+    door.accept().await.unwrap();
+    drop(door);
     server.restart().await;
     metric_reaches(&server, "argosy_node_heartbeats_total", 5 * NODES).await;
 
