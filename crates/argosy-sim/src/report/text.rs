@@ -60,6 +60,7 @@ pub fn summary(about: &About, outcomes: &[Outcome], pen: &Pen<'_>) -> String {
     rules(&mut page, outcomes);
     work(&mut page, &figures, outcomes);
     money(&mut page, &figures, outcomes);
+    memory(&mut page, outcomes);
     page.text
 }
 
@@ -428,6 +429,13 @@ fn money(page: &mut Page<'_>, figures: &Figures, outcomes: &[Outcome]) {
     let bought = many(sum(|outcome| outcome.money.bought), "machine");
     let returned = count(sum(|outcome| outcome.money.returned));
     page.about("", &format!("{bought} bought, {returned} returned"));
+}
+
+/// What a machine of a large fleet takes; of many runs, the most.
+fn memory(page: &mut Page<'_>, outcomes: &[Outcome]) {
+    if let Some(bytes) = outcomes.iter().filter_map(|outcome| outcome.bytes_per_node).max() {
+        page.about("Memory", &format!("{} bytes a node at the end", count(bytes)));
+    }
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ async fn watch<T>(
         tokio::select! {
             biased;
             ended = &mut end => {
-                progress.close();
+                progress.close(clock.monotonic().saturating_sub(began));
                 return (ended.ok(), interrupted);
             }
             heard = tokio::signal::ctrl_c(), if !interrupted => {
@@ -260,8 +260,12 @@ impl Progress {
         (nearer, format!("{}{what}, {pace}{left}", self.label))
     }
 
-    fn close(&self) {
+    /// Says how long it took, where somebody had to wait for it.
+    fn close(&self, passed: time::Duration) {
         self.bar.finish_and_clear();
+        if LINE_EVERY <= passed {
+            note(&format!("{}played in {}", self.label, length(passed.as_secs_f64())));
+        }
     }
 }
 
