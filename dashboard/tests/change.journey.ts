@@ -358,11 +358,45 @@ test('the palette finds a pool before the nodes that begin with its name', async
   await expect(page.getByRole('option').first()).toContainText('lab.gpus');
 });
 
+test('what is typed at once after Ctrl+K is typed into the palette', async ({ page }) => {
+  await page.goto(`${server.url}/ui/clusters`);
+  await live(page);
+  // No frame is painted between the two keys, however quick the hand.
+  const typedInto = await page.evaluate(async () => {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true, cancelable: true }));
+    for (let i = 0; i < 20; i += 1) await Promise.resolve();
+    return document.activeElement?.getAttribute('role');
+  });
+  expect(typedInto).toBe('combobox');
+});
+
+test('what was chosen in the palette stays chosen when more is found', async ({ page }) => {
+  // Pools are found only once the test says so.
+  let answer = (): void => {};
+  const asked = new Promise<void>((resolve) => (answer = resolve));
+  await page.goto(`${server.url}/ui/nodes`);
+  await live(page);
+  await page.route(/\/nodepools\?/, async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('gpus');
+  await expect(page.getByRole('option').nth(1)).toBeVisible();
+  await page.keyboard.press('ArrowDown');
+  const chosen = page.getByRole('option', { selected: true });
+  const before = await chosen.innerText();
+  answer();
+  await expect(page.getByRole('option').first()).toContainText('lab.gpus');
+  expect(await chosen.innerText()).toBe(before);
+});
+
 test('the palette is walked with the arrows', async ({ page }) => {
   await page.goto(`${server.url}/ui/clusters`);
   await live(page);
   await page.keyboard.press('Control+k');
   await page.keyboard.type('theme');
+  await expect(page.getByRole('combobox')).toHaveValue('theme');
   const chosen = page.getByRole('option', { selected: true });
   const names = await page.getByRole('option').allInnerTexts();
   expect(names.length).toBeGreaterThan(2);

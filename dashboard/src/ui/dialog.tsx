@@ -1,6 +1,6 @@
 /** A modal dialog: the browser's own, so that focus, Escape and screen readers work. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon } from './glyph';
 
 interface Props {
@@ -17,7 +17,8 @@ interface Props {
 export function Dialog({ title, onClose, children, foot, wide = false, bare = false }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // Before the next key arrives, not after the next frame: what is typed at once belongs in the dialog.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();

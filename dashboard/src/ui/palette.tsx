@@ -64,13 +64,30 @@ function always(): Item[] {
   ];
 }
 
+/** What a person chose. Clusters and nodes that are found later move it, and must not take its place. */
+interface Picked {
+  at: number;
+  key: string;
+}
+
+function keyOf(item: Item): string {
+  return `${item.kind}/${item.name}`;
+}
+
+function indexOf(picked: Picked | undefined, items: readonly Item[]): number {
+  if (!picked) return 0;
+  const isIt = (item: Item | undefined) => item !== undefined && keyOf(item) === picked.key;
+  // Its old place first: two may bear one name.
+  return isIt(items[picked.at]) ? picked.at : Math.max(0, items.findIndex(isIt));
+}
+
 export function Palette() {
   return open.value ? <Opened onClose={() => (open.value = false)} /> : null;
 }
 
 function Opened({ onClose }: { onClose: () => void }) {
   const typed = useSignal('');
-  const at = useSignal(0);
+  const picked = useSignal<Picked | undefined>(undefined);
   const resources = useSignal<Item[]>([]);
   const list = useRef<HTMLUListElement>(null);
   const id = useId();
@@ -93,7 +110,11 @@ function Opened({ onClose }: { onClose: () => void }) {
     return best(text, [...fixed, ...names], (one) => `${one.called ?? ''} ${one.name} ${one.also ?? ''} ${one.kind}`.trimStart(), SHOWN_MAX);
   };
   const items = offered();
-  const chosen = Math.min(at.value, Math.max(0, items.length - 1));
+  const chosen = indexOf(picked.value, items);
+  const pick = (at: number) => {
+    const item = items[at];
+    if (item) picked.value = { at, key: keyOf(item) };
+  };
 
   const run = (item: Item | undefined) => {
     if (!item) return;
@@ -124,13 +145,13 @@ function Opened({ onClose }: { onClose: () => void }) {
             value={typed.value}
             onInput={(event) => {
               typed.value = event.currentTarget.value;
-              at.value = 0;
+              picked.value = undefined;
             }}
             onKeyDown={(event) => {
               const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
               if (step !== 0 && items.length > 0) {
                 event.preventDefault();
-                at.value = (chosen + step + items.length) % items.length;
+                pick((chosen + step + items.length) % items.length);
               } else if (event.key === 'Enter') {
                 event.preventDefault();
                 run(items[chosen]);
@@ -141,12 +162,12 @@ function Opened({ onClose }: { onClose: () => void }) {
         <ul class="palette-list" role="listbox" id={id} aria-label="Results" ref={list}>
           {items.map((item, i) => (
             <li
-              key={`${item.kind}/${item.name}/${i}`}
+              key={`${keyOf(item)}/${i}`}
               id={`${id}-${i}`}
               role="option"
               aria-selected={i === chosen}
               onClick={() => run(item)}
-              onMouseMove={() => (at.value = i)}
+              onMouseMove={() => pick(i)}
             >
               <Icon name={item.icon} />
               <Text value={item.name} max={90} brief />
