@@ -7,10 +7,10 @@ pub mod inject;
 pub mod probe;
 pub mod run;
 pub mod scan;
-mod table;
 pub mod watch;
 
 use clap::ValueEnum;
+use serde::Serialize;
 use std::process::ExitCode;
 
 /// The agent of a GPU machine: says how it is, and does what the control plane asks.
@@ -68,4 +68,9 @@ pub enum Format {
     Text,
     /// For programs.
     Json,
+}
+
+/// A value as pretty JSON, on whose text no terminal acts.
+fn document(value: &impl Serialize) -> String {
+    argosy_term::escape(&serde_json::to_string_pretty(value).unwrap_or_default(), false)
 }

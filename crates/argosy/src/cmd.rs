@@ -152,7 +152,7 @@ struct Client<C: Args> {
 
 /// Carries out a command line that was understood.
 pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
-    let screen = Screen::detect(cli.color);
+    let screen = Screen::detect(cli.color.wanted());
     match cli.command {
         Command::Cluster(c) => client(c, screen, resource::cluster),
         Command::Nodepool(c) => client(c, screen, resource::nodepool),

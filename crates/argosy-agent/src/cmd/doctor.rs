@@ -3,11 +3,12 @@
 mod look;
 
 use super::Format;
+use super::document;
 use super::gpus::GpuArgs;
-use super::table::{Paint, Screen, document, print};
 use crate::config::{Config, ConfigError};
 use crate::gpu::child::Options;
 use crate::host::Roots;
+use argosy_term::{Paint, Screen, print};
 use clap::Args as ClapArgs;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -119,7 +120,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let worst = findings.iter().map(|finding| finding.state).max();
     print(&match args.output {
         Format::Json => document(&serde_json::json!({ "schema": 1, "findings": findings })),
-        Format::Text => page(&findings, &Screen::detect()),
+        Format::Text => page(&findings, &Screen::detect(None)),
     });
     Ok(if worst == Some(State::Fail) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

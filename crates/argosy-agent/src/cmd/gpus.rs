@@ -1,12 +1,12 @@
 //! GPUs for commands that people type: how they are chosen, and how they are shown.
 
-use super::table::{Column, Grid, Paint, Said, Screen};
 use crate::clock::{Clock, System};
 use crate::gpu::child::{Child, Options};
 use crate::gpu::fake::injection::Injection;
 use crate::gpu::fake::{Fake, SharedFake};
 use crate::gpu::{Gpu, GpuIdentity, Inventory, Reading, Sweep};
 use anyhow::Context;
+use argosy_term::{Column, Grid, Paint, Said, Screen};
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -115,7 +115,7 @@ const COLUMNS: &[Column] = &[
 
 /// The table of GPUs: those that answer, and those that do not.
 pub(crate) fn grid(inventory: &Inventory, sweep: &Sweep, bars: bool) -> Grid {
-    let mut grid = Grid::new(COLUMNS);
+    let mut grid = Grid::of(COLUMNS.iter().copied()).sparse();
     let mut rows: Vec<(u32, Vec<Said>)> = Vec::new();
     for reading in &sweep.gpus {
         let identity = inventory.gpus.iter().find(|gpu| gpu.uuid == reading.uuid);
@@ -309,7 +309,7 @@ pub(crate) fn totals(inventory: &Inventory, sweep: &Sweep) -> String {
 
 /// One line of text, cut to the terminal.
 pub(crate) fn cut(screen: &Screen, text: &str) -> String {
-    let text = super::table::clean(text);
+    let text = argosy_term::clean(text);
     match screen.width.map(usize::from) {
         Some(width) if width < text.chars().count() => {
             let cut: String = text.chars().take(width.saturating_sub(1)).collect();

@@ -1,9 +1,9 @@
 //! `argosy-agent inject`: Simulates a finding in a running agent.
 
-use super::table::print;
 use crate::config::DATA_DIR;
 use crate::gpu::fake::injection::Injection;
 use crate::inject::{SOCKET, send};
+use argosy_term::print;
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;

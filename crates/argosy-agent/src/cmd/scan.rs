@@ -4,14 +4,15 @@ mod page;
 pub mod report;
 
 use super::Format;
+use super::document;
 use super::gpus::{GpuArgs, Opened};
-use super::table::{Screen, document, print};
 use crate::check::Word;
 use crate::clock::{Clock, System};
 use crate::gpu::{Gpu, GpuError};
 use crate::host::{Host, HostError, HostSample, Roots, gpus_on_bus};
 use crate::log::{self, Line, Logs, Source};
 use anyhow::Context;
+use argosy_term::{Screen, print};
 use clap::Args as ClapArgs;
 use jiff::Timestamp;
 use report::{GpusLooked, Looked, Report};
@@ -78,7 +79,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let report = look(setup, &System).await?;
     let text = match args.output {
         Format::Json => document(&report),
-        Format::Text => page::page(&report, &Screen::detect()),
+        Format::Text => page::page(&report, &Screen::detect(None)),
     };
     print(&text);
     Ok(ExitCode::from(match report.verdict {

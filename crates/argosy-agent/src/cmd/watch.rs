@@ -1,9 +1,9 @@
 //! `argosy-agent watch`: the GPUs of this machine, live.
 
 use super::gpus::{GpuArgs, Opened, cut, grid, totals};
-use super::table::{Screen, clean, print};
 use crate::clock::{Clock, System};
 use crate::gpu::{Gpu, GpuError, Inventory, Sweep};
+use argosy_term::{Screen, clean, print};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Drop for Drawing {
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Opened { gpu, .. } = args.gpus.open(GPU_MAX)?;
     let Some(mut gpu) = gpu else { anyhow::bail!("there is nothing to watch with --gpu none") };
-    let screen = Screen::detect();
+    let screen = Screen::detect(None);
     let is_live = screen.live && !args.once;
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
@@ -88,7 +88,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         };
         worked = looked.is_ok();
         // The window may have another size by now.
-        let screen = if is_live { Screen::detect() } else { screen };
+        let screen = if is_live { Screen::detect(None) } else { screen };
         let picture = picture(&seen.inventory, looked.as_ref(), &screen, is_live);
         let shown = if is_live {
             let last = format!("every {:?}; Ctrl-C ends", args.every);
@@ -141,7 +141,7 @@ fn picture(
         Ok(sweep) if sweep.count == 0 => "the driver works, and counts no GPUs\n".to_owned(),
         Ok(sweep) => {
             let totals = cut(screen, &totals(inventory, sweep));
-            format!("{totals}\n{}", grid(inventory, sweep, bars).render(screen))
+            format!("{totals}\n{}", grid(inventory, sweep, bars).render(screen, true))
         }
         Err(error) => format!("{}\nAsk `argosy-agent doctor` why.\n", clean(&error.to_string())),
     }

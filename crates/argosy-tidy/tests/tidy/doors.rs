@@ -12,7 +12,8 @@ const DOORS: &[(&str, &[&str])] = &[
     ("argosy-scaleout", &["argosy-core", "argosy-store", "argosy-control"]),
     ("argosy-providers", &["argosy-core", "argosy-control"]),
     ("argosy-server", &["argosy-core", "argosy-control", "argosy-api"]),
-    ("argosy-agent", &["argosy-api", "argosy-core"]),
+    ("argosy-term", &[]),
+    ("argosy-agent", &["argosy-api", "argosy-core", "argosy-term"]),
     (
         "argosy-sim",
         &[
@@ -38,6 +39,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "argosy-server",
             "argosy-agent",
             "argosy-sim",
+            "argosy-term",
         ],
     ),
     ("argosy-nvml-standin", &[]),

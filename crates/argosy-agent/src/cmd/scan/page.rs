@@ -4,9 +4,9 @@
 use super::report::{GpuFound, Reason, Report, SignalFound};
 use crate::check::Word;
 use crate::cmd::gpus::{cut, grid, model, totals, whole_gib};
-use crate::cmd::table::{Paint, Screen, clean};
 use crate::gpu::{Inventory, Sweep};
 use crate::host::HostSample;
+use argosy_term::{Paint, Screen, clean};
 use jiff::{SignedDuration, Timestamp};
 
 /// How many reasons, and how many other signals, a page has; JSON has all.
@@ -99,7 +99,7 @@ fn gpus(report: &Report, screen: &Screen) -> String {
     }
     let (inventory, sweep) = whole(&report.gpus, report);
     let mut out = format!("{}\n", cut(screen, &totals(&inventory, &sweep)));
-    out.push_str(&grid(&inventory, &sweep, false).render(screen));
+    out.push_str(&grid(&inventory, &sweep, false).render(screen, true));
     out
 }
 

@@ -149,10 +149,10 @@ fn the_page_says_the_verdict_first_and_fits_the_terminal() {
     }];
     let report = Report::of(sick);
     golden("wide", &page::page(&report, &Screen::plain()));
-    let narrow = page::page(&report, &Screen::sized(60, 40, false));
+    let narrow = page::page(&report, &Screen::sized(Some(60), Some(40)));
     golden("narrow", &narrow);
     for width in [40, 60, 80, 100, 132] {
-        let page = page::page(&report, &Screen::sized(width, 40, false));
+        let page = page::page(&report, &Screen::sized(Some(width), Some(40)));
         for line in page.lines() {
             // A single word, such as a name in the catalogue, is left whole.
             let fits =
@@ -161,7 +161,8 @@ fn the_page_says_the_verdict_first_and_fits_the_terminal() {
         }
         assert!(!page.contains('\u{1b}'));
     }
-    assert!(page::page(&report, &Screen::sized(80, 40, true)).starts_with("\u{1b}[31mUNHEALTHY"));
+    let colour = Screen { colour: true, ..Screen::sized(Some(80), Some(40)) };
+    assert!(page::page(&report, &colour).starts_with("\u{1b}[31mUNHEALTHY"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_picture_has_a_line_for_each_gpu_that_is_there_or_should_be() {
     assert!(lines[2].contains("python3"), "{wide}");
     assert!(lines[3].contains("GPU_IS_LOST"), "{wide}");
     for width in [30, 50, 80, 120] {
-        let narrow = picture(&inventory, Ok(&sweep), &Screen::sized(width, 24, false), true);
+        let narrow = picture(&inventory, Ok(&sweep), &Screen::sized(Some(width), Some(24)), true);
         for line in narrow.lines() {
             assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
         }
