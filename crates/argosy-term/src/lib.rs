@@ -1,4 +1,4 @@
-//! How both programs print: tables that fit the terminal, colour, and text on which no terminal acts.
+//! How everything of ours prints: tables that fit the terminal, colour, and text on which no terminal acts.
 //!
 //! Names of GPUs, lines of a kernel and words of a server are somebody else's text: whatever is printed
 //! passes [`clean`] first, or [`escape`] where it has to stay the same.

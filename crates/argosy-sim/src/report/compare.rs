@@ -8,10 +8,11 @@ mod page;
 pub use page::html;
 
 use super::figures::Figures;
-use super::text::{Page, Pen, Tone, cut, wrapped};
+use super::text::{Page, Pen, cut, wrapped};
 use super::words::{count, dollars, gpu_time, many, number, percent, seconds};
 use super::{About, passed};
 use crate::outcome::Outcome;
+use argosy_term::{Paint, clean};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -373,10 +374,10 @@ fn side(about: &About) -> String {
 
 /// The comparison for a terminal.
 #[must_use]
-pub fn text(sides: &Sides, comparison: &Comparison, pen: &Pen<'_>) -> String {
+pub fn text(sides: &Sides, comparison: &Comparison, pen: &Pen) -> String {
     let mut page = Page { pen, text: String::new() };
     for (name, about) in [("A", &sides.a), ("B", &sides.b)] {
-        let said = page.clean(&side(about));
+        let said = clean(&side(about));
         page.line(&format!("{name}  {said}"));
     }
     let seeds = comparison.seeds.len() as u64;
@@ -394,9 +395,9 @@ pub fn text(sides: &Sides, comparison: &Comparison, pen: &Pen<'_>) -> String {
         [("A", &sides.a, &comparison.a_failed), ("B", &sides.b, &comparison.b_failed)]
     {
         if let Some(first) = failed.first() {
-            let mark = (pen.paint)("FAILED", Tone::Bad);
+            let mark = pen.screen.paint("FAILED", Paint::Bad);
             page.line(&format!("{mark}  {name} on {} of {} seeds", failed.len(), count(seeds)));
-            let replay = page.clean(&about.command("run", *first));
+            let replay = clean(&about.command("run", *first));
             page.line(&format!("  replay: {replay}"));
         }
     }
@@ -405,12 +406,12 @@ pub fn text(sides: &Sides, comparison: &Comparison, pen: &Pen<'_>) -> String {
     for difference in &comparison.differences {
         let name = cut(&difference.measure.replace('_', " "), 23);
         let tone = match difference.verdict {
-            Verdict::A => Tone::Bad,
-            Verdict::B => Tone::Good,
-            Verdict::Unclear | Verdict::Same => Tone::Dim,
+            Verdict::A => Paint::Bad,
+            Verdict::B => Paint::Good,
+            Verdict::Unclear | Verdict::Same => Paint::Dim,
         };
         // Padded before it is painted: a terminal does not count colours as columns.
-        let apart = (pen.paint)(&format!("{:>15}", signed(difference)), tone);
+        let apart = pen.screen.paint(&format!("{:>15}", signed(difference)), tone);
         page.line(&format!(
             "{name:<24}{:>15}{:>15}{apart}  {}/{}",
             value_text(difference.unit, difference.a),

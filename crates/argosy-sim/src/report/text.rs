@@ -4,6 +4,7 @@ use super::figures::{CauseCount, Figures, Times};
 use super::words::{count, dollars, gpu_time, many, number, percent, seconds};
 use super::{About, digest, passed};
 use crate::outcome::{Outcome, RuleHits};
+use argosy_term::{Paint, Screen, clean, wrap};
 use std::collections::BTreeMap;
 
 /// The width that everything fits, unless one word is longer.
@@ -24,30 +25,18 @@ const SEEDS_MAX: usize = 8;
 /// How many marks a sparkline has.
 const SPARKS: usize = 48;
 
-/// What a text means. Its colour, where there is colour, is the caller's business.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// As it should be.
-    Good,
-    /// Not as it should be.
-    Bad,
-    /// Less important.
-    Dim,
-}
-
 /// What is written with.
-pub struct Pen<'a> {
-    /// Gives a text its colour.
-    pub paint: &'a dyn Fn(&str, Tone) -> String,
-    /// Takes out of a text what a terminal would act on. Everything from outside passes it.
-    pub clean: fn(&str) -> String,
+#[derive(Clone, Copy, Debug)]
+pub struct Pen {
+    /// What it is written for.
+    pub screen: Screen,
     /// Whether marks other than ASCII can be shown.
     pub unicode: bool,
 }
 
 /// The summary of one seed or many.
 #[must_use]
-pub fn summary(about: &About, outcomes: &[Outcome], pen: &Pen<'_>) -> String {
+pub fn summary(about: &About, outcomes: &[Outcome], pen: &Pen) -> String {
     let figures = Figures::of(outcomes, &about.expected);
     let mut page = Page { pen, text: String::new() };
     head(&mut page, outcomes);
@@ -66,7 +55,7 @@ pub fn summary(about: &About, outcomes: &[Outcome], pen: &Pen<'_>) -> String {
 
 /// A text that grows line by line.
 pub(super) struct Page<'a> {
-    pub(super) pen: &'a Pen<'a>,
+    pub(super) pen: &'a Pen,
     pub(super) text: String,
 }
 
@@ -84,36 +73,18 @@ impl Page<'_> {
         }
     }
 
-    pub(super) fn clean(&self, text: &str) -> String {
-        (self.pen.clean)(text)
-    }
-
     fn dot(&self) -> &'static str {
         if self.pen.unicode { " · " } else { ", " }
     }
 }
 
-/// The text in lines of so many columns, broken between words. A longer word is left whole, so that it can
-/// be copied; a text of one line keeps its spaces.
+/// The text in lines of so many columns, broken between words; a text of one line keeps its spaces.
 pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    if text.chars().count() <= columns {
-        return vec![text.to_owned()];
-    }
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            Some(_) | None => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    if text.chars().count() <= columns { vec![text.to_owned()] } else { wrap(text, columns) }
 }
 
 fn head(page: &mut Page<'_>, outcomes: &[Outcome]) {
-    let name = outcomes.first().map(|outcome| page.clean(&outcome.scenario)).unwrap_or_default();
+    let name = outcomes.first().map(|outcome| clean(&outcome.scenario)).unwrap_or_default();
     let seeds = match outcomes {
         [outcome] => format!("seed {}", outcome.seed),
         _ => many(outcomes.len() as u64, "seed"),
@@ -129,8 +100,8 @@ fn head(page: &mut Page<'_>, outcomes: &[Outcome]) {
     for line in wrapped(&facts.join(page.dot()), COLUMNS) {
         page.line(&line);
     }
-    let line = format!("digest {}", page.clean(&digest(outcomes)));
-    let line = (page.pen.paint)(&line, Tone::Dim);
+    let line = format!("digest {}", clean(&digest(outcomes)));
+    let line = page.pen.screen.paint(&line, Paint::Dim);
     page.line(&line);
 }
 
@@ -144,11 +115,11 @@ fn verdict(page: &mut Page<'_>, about: &About, outcomes: &[Outcome]) {
             2 => ", both assertions hold".to_owned(),
             n => format!(", all {} assertions hold", count(n as u64)),
         };
-        let ok = (page.pen.paint)("PASSED", Tone::Good);
+        let ok = page.pen.screen.paint("PASSED", Paint::Good);
         page.line(&format!("{ok}  no violation{held}"));
         return;
     };
-    let mark = (page.pen.paint)("FAILED", Tone::Bad);
+    let mark = page.pen.screen.paint("FAILED", Paint::Bad);
     let violations: usize = outcomes.iter().map(|outcome| outcome.violations.len()).sum();
     let broken = outcomes
         .iter()
@@ -189,17 +160,17 @@ fn verdict(page: &mut Page<'_>, about: &About, outcomes: &[Outcome]) {
             );
     let told: Vec<String> = told.collect();
     for line in told.iter().take(FAILURES_MAX) {
-        for (place, line) in wrapped(&page.clean(line), COLUMNS - 4).iter().enumerate() {
+        for (place, line) in wrapped(&clean(line), COLUMNS - 4).iter().enumerate() {
             page.line(&format!("  {}{line}", if place == 0 { "" } else { "  " }));
         }
     }
     if FAILURES_MAX < told.len() {
         page.line(&format!("  and {} more (-o json)", told.len() - FAILURES_MAX));
     }
-    let replay = page.clean(&about.command("run", first.seed));
+    let replay = clean(&about.command("run", first.seed));
     page.line(&format!("  replay: {replay}"));
     if !first.violations.is_empty() {
-        let explain = page.clean(&about.command("explain", first.seed));
+        let explain = clean(&about.command("explain", first.seed));
         page.line(&format!("  story:  {explain}"));
     }
 }
@@ -277,7 +248,7 @@ fn faults(page: &mut Page<'_>, figures: &Figures) {
         ),
     );
     for row in figures.causes.iter().take(ROWS_MAX) {
-        let line = cause(&page.clean(&row.cause), row);
+        let line = cause(&clean(&row.cause), row);
         page.line(&line);
     }
     let rest = figures.causes.iter().skip(ROWS_MAX);
@@ -330,7 +301,7 @@ fn times(page: &mut Page<'_>, figures: &Figures) {
 fn actions(page: &mut Page<'_>, figures: &Figures) {
     let actions = figures.actions.iter().filter(|(_, times)| **times != 0);
     let actions: Vec<String> =
-        actions.map(|(name, times)| format!("{} {}", count(*times), page.clean(name))).collect();
+        actions.map(|(name, times)| format!("{} {}", count(*times), clean(name))).collect();
     if actions.is_empty() {
         page.about("Actions", "none");
     } else {
@@ -374,7 +345,7 @@ fn rules(page: &mut Page<'_>, outcomes: &[Outcome]) {
     for (name, hits) in rules.iter().take(ROWS_MAX) {
         let line = format!(
             "  {:<36}{:>10}{:>10}{:>10}",
-            cut(&page.clean(name), 36),
+            cut(&clean(name), 36),
             count(hits.hits),
             count(hits.nodes),
             count(hits.replaced)

@@ -24,6 +24,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "argosy-api",
             "argosy-agent",
             "argosy-server",
+            "argosy-term",
         ],
     ),
     (

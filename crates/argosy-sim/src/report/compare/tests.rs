@@ -1,5 +1,6 @@
 use super::*;
 use crate::report::fixture::{about, failing, golden, outcome};
+use argosy_term::Screen;
 use proptest::prelude::*;
 
 /// The difference of the cost, from what A and B cost by seed.
@@ -78,8 +79,7 @@ fn a_side_that_failed_is_named() {
     let comparison = compare(&[outcome(1), outcome(2)], &[failing(1), outcome(2)]);
     assert_eq!(comparison.a_failed, Vec::<u64>::new());
     assert_eq!(comparison.b_failed, [1]);
-    let paint = |text: &str, _: Tone| text.to_owned();
-    let pen = Pen { paint: &paint, clean: str::to_owned, unicode: true };
+    let pen = Pen { screen: Screen::plain(), unicode: true };
     let sides = Sides { a: about(), b: about() };
     let text = text(&sides, &comparison, &pen);
     assert!(
@@ -111,8 +111,7 @@ fn two_sides() -> (Sides, Comparison) {
 #[test]
 fn a_comparison_reads_like_this() {
     let (sides, comparison) = two_sides();
-    let paint = |text: &str, _: Tone| text.to_owned();
-    let pen = Pen { paint: &paint, clean: str::to_owned, unicode: true };
+    let pen = Pen { screen: Screen::plain(), unicode: true };
     golden("compared.txt", &text(&sides, &comparison, &pen));
 }
 

@@ -2,9 +2,7 @@ use super::*;
 use crate::report::fixture::{about, failing, golden, outcome};
 
 fn plain(outcomes: &[Outcome], unicode: bool) -> String {
-    let paint = |text: &str, _: Tone| text.to_owned();
-    let clean = |text: &str| text.replace('\u{1b}', "");
-    summary(&about(), outcomes, &Pen { paint: &paint, clean, unicode })
+    summary(&about(), outcomes, &Pen { screen: Screen::plain(), unicode })
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::given::{Configured, Given};
 use super::play::{show, shrink};
 use crate::failure::{Exit, Failure};
-use crate::output::{Format, Screen, note};
+use crate::output::{Format, Screen, clean, note};
 use argosy_sim::explain::Story;
 use clap::Args;
 use serde_json::json;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Explain, screen: Screen) -> Result<Exit, Failure> {
             })
         },
         // The lines end with a line end each: they are cleaned one by one.
-        |pen| story.to_string().lines().map(|line| format!("{}\n", (pen.clean)(line))).collect(),
+        |_| story.to_string().lines().map(|line| format!("{}\n", clean(line))).collect(),
     );
     Ok(Exit::Failed)
 }

@@ -4,12 +4,12 @@ use super::given::Given;
 use super::seeds::Seeds;
 use crate::config::Duration;
 use crate::failure::{Exit, Failure};
-use crate::output::{Format, Paint, Screen, clean, document, note, print, span};
+use crate::output::{Format, Screen, clean, document, note, print, span};
 use argosy_control::clock::Clock;
 use argosy_sim::explain::{RUNS_MAX, Story, explain};
 use argosy_sim::outcome::Outcome;
 use argosy_sim::report;
-use argosy_sim::report::text::{Pen, Tone};
+use argosy_sim::report::text::Pen;
 use argosy_sim::run::{Many, RunError, Watcher, run_many, run_telling};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -288,20 +288,12 @@ pub(super) fn show(
     format: Format,
     screen: Screen,
     value: impl FnOnce() -> Value,
-    text: impl FnOnce(&Pen<'_>) -> String,
+    text: impl FnOnce(&Pen) -> String,
 ) {
     match format {
         Format::Json | Format::Yaml => print(&document(&value(), format == Format::Yaml)),
         Format::Table | Format::Wide | Format::Name => {
-            let paint = |text: &str, tone: Tone| {
-                let paint = match tone {
-                    Tone::Good => Paint::Good,
-                    Tone::Bad => Paint::Bad,
-                    Tone::Dim => Paint::Dim,
-                };
-                screen.paint(text, paint)
-            };
-            let pen = Pen { paint: &paint, clean, unicode: screen.live && speaks_utf8() };
+            let pen = Pen { screen, unicode: screen.live && speaks_utf8() };
             print(&text(&pen));
         }
     }
