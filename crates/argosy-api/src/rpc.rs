@@ -1,4 +1,7 @@
-//! The messages and services of the node plane, made from `proto/` when the crate is built.
+//! The messages and services of the node plane, generated from `proto/`.
+//!
+//! What is generated is committed: nobody who builds the program needs the generator, and what a new version of it
+//! changes is seen. `make docs` generates it again; a test compares.
 
 pub use buffa_types::google::protobuf::{Timestamp, TimestampView};
 pub use generated::argosy::v1 as node;
@@ -11,10 +14,10 @@ pub mod attach {
     pub use super::node::__buffa::view::oneof::attach_request::Message as SaidView;
 }
 
+#[rustfmt::skip]
 #[expect(missing_docs, unreachable_pub, reason = "what is generated is documented in `proto/`")]
-mod generated {
-    connectrpc::include_generated!("rpc.rs");
-}
+#[path = "rpc/generated/rpc.rs"]
+mod generated;
 
 #[cfg(test)]
 mod tests;

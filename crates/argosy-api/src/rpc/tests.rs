@@ -1,3 +1,6 @@
+mod corpus;
+mod generated;
+
 use super::attach::Said;
 use super::navarch::{HeartbeatRequest, HeartbeatResponse, NodeStatus, ReportHealthResponse};
 use super::node::AttachRequest;

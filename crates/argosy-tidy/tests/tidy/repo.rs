@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// What is not ours: the directories `.gitignore` names, and git's own.
-const FOREIGN: [&str; 5] = [".git", "target", ".argosy", ".venv", "node_modules"];
+/// What is not written by us: the directories `.gitignore` names, git's own, and generated code.
+const FOREIGN: [&str; 6] = [".git", "target", ".argosy", ".venv", "node_modules", "generated"];
 
 /// One text file, its path from the root of the repository with `/`.
 pub(crate) struct File {
