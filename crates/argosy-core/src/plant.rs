@@ -1,7 +1,7 @@
 //! Mistakes that can be planted, to see that the simulator finds them.
 //!
-//! Each stands at one place in the product, where it asks `has`. Without the feature `planted`, which only the
-//! simulator's own tests turn on, the answer is a constant, and nothing of a mistake is left in the program.
+//! Each stands at one place in the product, where it asks `has`. In an optimised build the answer is a
+//! constant, and nothing of a mistake is left in the program.
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,25 +29,25 @@ impl Bug {
     ];
 }
 
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 std::thread_local! {
     static PLANTED: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
 }
 
 /// Plants a mistake in what runs on this thread from now on; `None` removes it.
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 pub fn plant(bug: Option<Bug>) {
     PLANTED.set(bug);
 }
 
 /// Whether a mistake is planted on this thread.
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 pub fn has(bug: Bug) -> bool {
     PLANTED.get() == Some(bug)
 }
 
-/// Whether a mistake is planted: never, in a build that nobody tests the simulator with.
-#[cfg(not(feature = "planted"))]
+/// Whether a mistake is planted: never, in an optimised build.
+#[cfg(not(debug_assertions))]
 pub const fn has(_: Bug) -> bool {
     false
 }

@@ -18,7 +18,6 @@ const DOORS: &[(&str, &[&str])] = &[
         "argosy-sim",
         &[
             "argosy-core",
-            "argosy-policy",
             "argosy-store",
             "argosy-control",
             "argosy-api",

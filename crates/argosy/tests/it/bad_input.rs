@@ -172,9 +172,11 @@ async fn a_body_that_is_no_acceptable_json_is_refused() {
     let request = server.request(Method::PUT, &statuses).header("content-type", "application/json");
     helpful(&server.send(request.body(filler(300 << 10))).await, 413, "262144 bytes");
     // Without a length it is cut off when it is too long.
-    let chunks =
-        futures_util::stream::iter((0..64).map(|_| Ok::<_, std::io::Error>(vec![b' '; 65_536])));
-    let body = reqwest::Body::wrap_stream(chunks);
+    let chunks = futures_util::stream::iter((0..64).map(|_| {
+        let chunk = bytes::Bytes::from(vec![b' '; 65_536]);
+        Ok::<_, std::io::Error>(hyper::body::Frame::data(chunk))
+    }));
+    let body = reqwest::Body::wrap(http_body_util::StreamBody::new(chunks));
     helpful(&server.post_bytes("clusters", body).await, 413, "1048576 bytes");
 
     // Another form.

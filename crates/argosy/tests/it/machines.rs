@@ -141,14 +141,19 @@ async fn delete(api: &Api, path: &str) {
 /// The real agent, built as this program is.
 pub(crate) fn agent() -> PathBuf {
     static AGENT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let agent = PathBuf::from(crate::harness::PROGRAM).with_file_name("argosy-agent");
+        // `scripts/run-tests` has built the whole workspace; for one package, cargo would choose other features of its
+        // dependencies and build them again.
+        if std::env::var_os("ARGOSY_WORKSPACE_BUILT").is_some() {
+            return agent;
+        }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
             .args(["build", "--quiet", "--package", "argosy-agent"])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status();
         assert!(built.expect("cargo").success(), "cargo build --package argosy-agent");
-        let program = PathBuf::from(crate::harness::PROGRAM);
-        program.with_file_name("argosy-agent")
+        agent
     });
     AGENT.clone()
 }

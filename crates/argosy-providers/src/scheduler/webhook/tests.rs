@@ -2,8 +2,8 @@ use super::*;
 use argosy_core::label::Labels;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{OriginalUri, State};
-use axum::http::Method;
+use axum::extract::State;
+use axum::http::{Method, Uri};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::any;
 use base64::Engine;
@@ -84,7 +84,7 @@ impl Receiver {
         let (sender, seen) = mpsc::channel(16);
         let take = async move |State(sender): State<mpsc::Sender<Seen>>,
                                method: Method,
-                               OriginalUri(uri): OriginalUri,
+                               uri: Uri,
                                headers: HeaderMap,
                                body: Bytes| {
             sender.send(Seen { method, uri: uri.to_string(), headers, body }).await.unwrap();
