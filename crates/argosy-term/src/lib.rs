@@ -4,10 +4,12 @@
 //! passes [`clean`] first, or [`escape`] where it has to stay the same.
 
 mod grid;
+mod profile;
 mod screen;
 mod text;
 
 pub use grid::{Column, Grid, Said};
+pub use profile::{PROFILE, version};
 pub use screen::{Paint, Screen};
 pub use text::{clean, escape, indent, is_harmless, wrap};
 

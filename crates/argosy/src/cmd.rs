@@ -132,7 +132,7 @@ enum Command {
     Restore(backup::Restore),
     Completions(pages::Completions),
     Man(pages::Man),
-    /// Print the version.
+    /// Print the version, and the profile it was built with.
     #[command(after_help = "Examples:\n  argosy version")]
     Version,
     Help(pages::Help),
@@ -184,7 +184,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Completions(shell) => pages::completions(&shell),
         Command::Man(man) => pages::man(&man),
         Command::Version => {
-            print(&format!("argosy {}\n", env!("CARGO_PKG_VERSION")));
+            print(&argosy_term::version("argosy", env!("CARGO_PKG_VERSION")));
             Ok(Exit::Ok)
         }
         Command::Help(help) => pages::help(&help),

@@ -1,4 +1,4 @@
-//! `make bench`: what the program does in how long, on both stores, with the targets beside it.
+//! `make bench`: what the packaged program does in how long, on both stores, with the targets beside it.
 //!
 //! Starts the release build as a process of its own and asks it over HTTP, from one thread. What a
 //! newcomer gets wrong: client, server and PostgreSQL share the machine's cores, so these figures
@@ -15,19 +15,20 @@ mod wire;
 mod work;
 
 use agent::AgentSizes;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use argosy_scaleout::testing::TestPostgres;
 use clap::{Parser, ValueEnum};
 use figures::Figures;
 use fleet::FleetSizes;
 use machines::MachineSizes;
 use server::Home;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 use work::Sizes;
 
 #[derive(Parser)]
-#[command(about = "Measures the release build, on both stores")]
+#[command(about = "Measures the packaged programs, on both stores")]
 struct Args {
     /// Smaller numbers, in less than a minute
     #[arg(long)]
@@ -96,6 +97,7 @@ async fn main() -> Result<()> {
         Some(program) => program,
         None => beside()?,
     };
+    ensure_packaged(&program)?;
     let mut sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
     let fleets = if args.quick { FleetSizes::QUICK } else { FleetSizes::FULL };
     sizes.clusters = args.clusters.unwrap_or(sizes.clusters);
@@ -148,6 +150,23 @@ async fn main() -> Result<()> {
         Output::Table => figures::print_table(&columns, &sizes, began.elapsed()),
         Output::Json => figures::print_json(&columns, &sizes, began.elapsed()),
     }
+    Ok(())
+}
+
+/// Refuses a program that was built to be tried or tested: its figures would be nobody's. One that does not say how it
+/// was built is of a time when all were built alike.
+fn ensure_packaged(program: &Path) -> Result<()> {
+    let output = Command::new(program).arg("version").output();
+    let output = output.with_context(|| format!("cannot run {}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let profile = text.lines().find_map(|line| line.strip_prefix("profile: "));
+    let name = profile.map(|line| line.split(' ').next().unwrap_or_default());
+    ensure!(
+        name.is_none_or(|name| name == "release"),
+        "{} is built with profile {}; the packaged program is measured: `make build`",
+        program.display(),
+        name.unwrap_or_default()
+    );
     Ok(())
 }
 
