@@ -3,27 +3,26 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # What the dashboard is built from: everything in its folder but what npm and Vite put there.
-DASHBOARD := $(shell find dashboard -name node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
+PAGES := $(shell find dashboard -name node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help up build dashboard test browser test-kube bench fmt lint docs deps clean-data
+.PHONY: help up build dashboard check test browser test-kube bench fmt lint docs deps clean-data
 
 help: ## print this help
 	@echo "Argosy: one control plane for GPU fleets"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: dashboard ## build, and run a whole fleet on this machine, with faults and a dashboard; Ctrl-C stops it
-	@cargo build --release --locked -p argosy -p argosy-agent
-	@exec ./target/release/argosy up
+up: ## build, and run a whole fleet on this machine, with faults and a dashboard; Ctrl-C stops it
+	@DASHBOARD=$(DASHBOARD) scripts/up
 
-build: dashboard ## build the programs: target/release/argosy and argosy-agent
-	cargo build --release --locked -p argosy -p argosy-agent
+build: ## build the programs that are packaged: target/release/argosy and argosy-agent, their symbols beside them
+	@DASHBOARD=$(DASHBOARD) scripts/release
 
 ifeq ($(shell command -v npm),)
 dashboard: ## build the dashboard, which the program carries (needs Node)
 	@echo "npm is not here, so the dashboard is not built: the program says so at /ui/, and all else works."
 	@echo "Install Node (for example: apt install npm) and try again."
-else ifeq ($(DASHBOARD),)
+else ifeq ($(PAGES),)
 dashboard:
 	@echo "there is no dashboard/ in this directory, so the program will have none"
 else
@@ -35,16 +34,19 @@ dashboard/node_modules/.package-lock.json: dashboard/package-lock.json
 	cd dashboard && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --no-save --no-audit --no-fund
 	@touch $@
 
-dashboard/dist/index.html: $(DASHBOARD) dashboard/node_modules/.package-lock.json
+dashboard/dist/index.html: $(PAGES) dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run build
 	@touch $@
+
+check: ## before a commit: format, tidy, clippy and the unit tests that your change can reach
+	@scripts/check
 
 test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and more if missing)
 	@scripts/ci-steps
 
 browser: dashboard ## the dashboard's journeys in a real browser, against a debug build (installs Chromium if missing)
-	cargo build --locked -p argosy -p argosy-agent
-	@ARGOSY_BIN=target/debug/argosy scripts/browser
+	cargo build --locked --workspace --bins
+	@ARGOSY_BIN=$(or $(CARGO_TARGET_DIR),target)/debug/argosy scripts/browser
 
 test-kube: ## the Kubernetes tests against a real API server, which is built first (needs Go; minutes, once)
 	@scripts/kube-apiserver

@@ -3,6 +3,7 @@
 //! Every check is a pure function over paths and texts that returns complaints, so that each is seen
 //! to fail on a planted violation; one test per check runs it over the repository.
 
+mod build;
 mod doors;
 mod gate;
 mod habits;
