@@ -39,9 +39,11 @@ dashboard/dist/index.html: $(PAGES) dashboard/node_modules/.package-lock.json
 	@touch $@
 
 check: ## before a commit: format, tidy, clippy and the unit tests that your change can reach
+	@scripts/install-test-deps python
 	@scripts/check
 
 test: ## everything CI runs, cheapest first (installs PostgreSQL, Slurm and more if missing)
+	@scripts/install-test-deps python
 	@scripts/ci-steps
 
 browser: dashboard ## the dashboard's journeys in a real browser, against a debug build (installs Chromium if missing)
