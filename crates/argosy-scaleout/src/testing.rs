@@ -6,13 +6,31 @@
 use crate::postgres::create_database;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Where Debian's package puts the programs.
-const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// Where Debian's packages put their programs, a folder a version.
+const INSTALLED: &str = "/usr/lib/postgresql";
+
+/// The oldest version that is supported.
+const OLDEST: u32 = 15;
+
+/// The programs of the newest version that is installed: Debian 12 has 15, Debian 13 has 17.
+fn programs() -> PathBuf {
+    let folders = std::fs::read_dir(INSTALLED).into_iter().flatten().flatten();
+    let versions = folders.filter_map(|folder| {
+        let version: u32 = folder.file_name().to_str()?.parse().ok()?;
+        let programs = folder.path().join("bin");
+        (OLDEST <= version && programs.join("initdb").exists()).then_some((version, programs))
+    });
+    let newest = versions.max().map(|(_, programs)| programs);
+    newest.expect(
+        "PostgreSQL 15 or newer is not installed: run `apt-get install postgresql`, or name a \
+         running server in ARGOSY_TEST_POSTGRES",
+    )
+}
 
 /// Serves until its standard input ends, which it does when the test process does, however that
 /// happens; then nothing is left behind. Ctrl-C is for the tests: they end, and so does this.
@@ -69,14 +87,9 @@ impl TestPostgres {
     }
 
     fn start_with(fsync: &str) -> Self {
-        assert!(
-            Path::new(PROGRAMS).join("initdb").exists(),
-            "PostgreSQL 15 is not installed: run `apt-get install postgresql-15`, or name a running \
-             server in ARGOSY_TEST_POSTGRES"
-        );
         let mut child = as_ordinary_user()
             .args(["sh", "-c", SCRIPT])
-            .env("PROGRAMS", PROGRAMS)
+            .env("PROGRAMS", programs())
             .env("FSYNC", fsync)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
