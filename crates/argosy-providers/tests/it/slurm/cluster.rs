@@ -127,6 +127,15 @@ fn daemon(name: &str) -> PathBuf {
     path
 }
 
+/// The first number of `slurm-wlm 24.11.5`.
+fn major_version() -> u32 {
+    let output = Command::new(daemon("slurmd")).arg("-V").output().expect("Slurm is installed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.split_whitespace().last().unwrap_or_default();
+    let major = version.split('.').next().unwrap_or_default();
+    major.parse().unwrap_or_else(|_| panic!("no version: {text}"))
+}
+
 fn write_files(dir: &Path) {
     let user = Command::new("id").arg("-un").output().expect("id is part of every Debian").stdout;
     let user = String::from_utf8_lossy(&user).trim().to_owned();
@@ -162,6 +171,12 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 "
     );
     std::fs::write(dir.join("slurm.conf"), conf).expect("a writable directory");
+    // From 23.11 on it asks for control groups even if nothing uses them, unless it is told not to; what was before
+    // does not know the word.
+    if 23 <= major_version() {
+        std::fs::write(dir.join("cgroup.conf"), "CgroupPlugin=disabled\n")
+            .expect("a writable directory");
+    }
     for name in ["state", "spool-n1", "spool-n2"] {
         std::fs::create_dir(dir.join(name)).expect("a writable directory");
     }
