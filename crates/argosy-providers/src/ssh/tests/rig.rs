@@ -204,6 +204,14 @@ impl Station {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--", "/usr/sbin/sshd", "-D", "-e", "-f"]);
         command.arg(self.dir.join("sshd_config")).process_group(0);
+        // From 9.8 on it shuts out for a while whom it refused once, and all rules are tried from one address. What was
+        // before does not know the word.
+        let forgiving = ["-o", "PerSourcePenalties=no"];
+        let mut check = Command::new("/usr/sbin/sshd");
+        check.arg("-t").args(forgiving).arg("-f").arg(self.dir.join("sshd_config"));
+        if check.output().unwrap().status.success() {
+            command.args(forgiving);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut sshd = command.spawn().unwrap();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
