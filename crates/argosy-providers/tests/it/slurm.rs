@@ -43,7 +43,7 @@ async fn a_job_holds_a_drain_open_until_it_ends() {
 
     slurm.uncordon(&n1).await.unwrap();
     slurm.uncordon(&n1).await.unwrap();
-    assert_eq!(cluster.node("n1"), "idle|none");
+    assert_eq!(cluster.node("n1"), cluster::back_in_service(reason));
     let next = cluster.submit("n1");
     cluster.await_job(&next, "COMPLETED").await;
 }
@@ -136,5 +136,5 @@ async fn what_slurm_does_not_know_or_cannot_say_is_no_drained_node() {
     cluster.start_controller().await;
     assert_eq!(slurm.drain_status(&n1).await, Ok(DrainStatus::Drained));
     slurm.uncordon(&n1).await.unwrap();
-    assert_eq!(cluster.node("n1"), "idle|none");
+    assert_eq!(cluster.node("n1"), cluster::back_in_service("argosy: xid 79"));
 }

@@ -127,6 +127,14 @@ fn daemon(name: &str) -> PathBuf {
     path
 }
 
+/// What a node shows that is idle again after a drain: Slurm 22.05 forgets the reason, 24.11 keeps it.
+pub(crate) fn back_in_service(reason: &str) -> String {
+    match major_version() {
+        ..=22 => "idle|none".to_owned(),
+        23.. => format!("idle|{reason}"),
+    }
+}
+
 /// The first number of `slurm-wlm 24.11.5`.
 fn major_version() -> u32 {
     let output = Command::new(daemon("slurmd")).arg("-V").output().expect("Slurm is installed");
