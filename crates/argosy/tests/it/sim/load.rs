@@ -80,14 +80,18 @@ async fn nodes_on_streams_come_back_to_a_server_that_was_killed_and_are_forgotte
     let report = report(&interrupt(load).await, 130);
     for (name, expected) in [
         ("registered", json!(NODES)),
-        ("connected", json!(NODES)),
-        ("reconnects", json!(NODES)),
         ("interrupted", json!(true)),
         ("wire", json!("argosy")),
         ("forgotten", json!(NODES)),
         ("left_because", json!(null)),
     ] {
         assert_eq!(report[name], expected, "{name}: {report:#}");
+    }
+    // The server counts a stream before the node that asked for it has read the first word on it: at the moment of
+    // Ctrl-C a few may still be about to.
+    for name in ["connected", "reconnects"] {
+        let count = report[name].as_u64().unwrap();
+        assert!((NODES * 9 / 10..=NODES).contains(&count), "{name}: {report:#}");
     }
     // Each lost its stream once; how often it then knocked in vain is chance.
     let errors = report["errors"].as_u64().unwrap();
