@@ -177,6 +177,18 @@ pub struct InstanceTerminate {
     pub force: bool,
 }
 
+/// Why a node pool goes on that stopped because of what became of its machines, and with which spec.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoolResume {
+    /// Why; it is kept in the audit log.
+    #[schema(min_length = 1, max_length = 1024)]
+    pub reason: String,
+    /// Whether the pool goes back to the last spec with which all of its nodes were in service.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback: bool,
+}
+
 /// A machine that nobody has a record of is to be one of a pool's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,9 @@ use crate::fleet::{FleetEvent, FleetGpuList, Me};
 use crate::instance::{
     Instance, InstanceAdopt, InstanceList, InstanceTerminate, Orphan, OrphanList,
 };
-use crate::instance::{PoolExplanation, PoolHistory, ProviderList, SimulateRequest, Simulation};
+use crate::instance::{
+    PoolExplanation, PoolHistory, PoolResume, ProviderList, SimulateRequest, Simulation,
+};
 use crate::node::{EVENT_TYPES, FindingList, Ledger, MetricsHistory, Node, NodeList, SYSTEMS, Why};
 use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
 use crate::policy::{Policy, PolicyList, PolicyPut};
@@ -234,6 +236,7 @@ fn schemas() -> Value {
     add::<Instance>(&mut schemas);
     add::<InstanceList>(&mut schemas);
     add::<InstanceTerminate>(&mut schemas);
+    add::<PoolResume>(&mut schemas);
     add::<InstanceAdopt>(&mut schemas);
     add::<Orphan>(&mut schemas);
     add::<OrphanList>(&mut schemas);
@@ -332,6 +335,7 @@ fn refine(schemas: &mut Value) {
         "SafetyReason",
         "Rule",
         "InstanceTerminate",
+        "PoolResume",
         "InstanceAdopt",
         "PoolSample",
         "SimulateRequest",

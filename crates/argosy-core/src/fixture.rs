@@ -203,3 +203,8 @@ pub(crate) fn hold(by: &str, automatic: bool, seconds: i64) -> Hold {
 pub(crate) fn command_id(number: u128) -> CommandId {
     CommandId::new(Uuid::from_u128(number))
 }
+
+/// A permit, with nothing that speaks against it.
+pub(crate) fn permitted(reason: crate::instance::Reason) -> crate::gate::Permit {
+    crate::gate::permit(reason, &crate::gate::Brakes::default()).unwrap()
+}

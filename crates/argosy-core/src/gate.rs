@@ -1,7 +1,12 @@
-//! The one way to a termination: who may be returned, and what must hold first.
+//! The one way to a termination: what must hold before a machine begins to leave, and before it is ended.
 //!
-//! What a newcomer gets wrong: this is not advice. `Provider::terminate` takes a `Doomed`, and nothing but
-//! the functions here can make one, so there is no second way to end a machine (F16).
+//! Two questions. `permit` is asked first, before the node is cordoned: a pause, an open breaker or a listing
+//! that cannot be believed keeps the machine and its node as they are. `release` is asked at the moment of the
+//! call: is it the machine that was meant?
+//!
+//! What a newcomer gets wrong: this is not advice. `Instance::departing` and `Instance::leaving` take a
+//! `Permit`, `Provider::terminate` takes a `Doomed`, and nothing but the functions here can make one, so there
+//! is no second way to end a machine (F16).
 
 use crate::instance::{Instance, InstanceId, Reason, State};
 use crate::inventory::Orphan;
@@ -27,7 +32,50 @@ impl Doomed {
     }
 }
 
-/// What speaks against ending anything now.
+/// That a machine may leave, and why. Only `permit` makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permit {
+    reason: Reason,
+}
+
+impl Permit {
+    /// Why the machine leaves.
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    /// Why the machine leaves.
+    pub fn into_reason(self) -> Reason {
+        self.reason
+    }
+}
+
+/// What speaks against a machine's leaving now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Brakes<'a> {
+    /// Why its provider's listings cannot be believed now (G11).
+    pub frozen: Option<&'a str>,
+    /// Why no automatic action is taken for it now: a pause, an open breaker.
+    pub stopped: Option<&'a str>,
+}
+
+/// Permits a machine to leave. To be asked before anything is done to its node.
+///
+/// # Errors
+/// Why it stays for now.
+pub fn permit(reason: Reason, brakes: &Brakes<'_>) -> Result<Permit, Held> {
+    if !asked_for(&reason) {
+        if let Some(why) = brakes.frozen {
+            return Err(Held::Frozen(why.to_owned()));
+        }
+        if let Some(why) = brakes.stopped {
+            return Err(Held::Stopped(why.to_owned()));
+        }
+    }
+    Ok(Permit { reason })
+}
+
+/// What speaks against ending a machine now.
 #[derive(Clone, Copy, Debug)]
 pub struct Guards<'a> {
     /// Which control plane we are: machines that carry another's tag are strangers.
@@ -37,10 +85,6 @@ pub struct Guards<'a> {
     /// Whether the provider's listing was compared with our records since we began to lead: before that our
     /// records may be older than the world (B2).
     pub compared: bool,
-    /// Why the provider's listings cannot be believed now (G11).
-    pub frozen: Option<&'a str>,
-    /// Why nothing is done by ourselves in this pool now: a pause, an open breaker.
-    pub stopped: Option<&'a str>,
 }
 
 /// Why a machine may not be returned, or not yet.
@@ -88,14 +132,6 @@ pub fn release(instance: &Instance, guards: &Guards<'_>) -> Result<Doomed, Held>
     if !guards.compared {
         return Err(Held::NotCompared);
     }
-    if !asked_for(&leaving.reason) {
-        if let Some(why) = guards.frozen {
-            return Err(Held::Frozen(why.to_owned()));
-        }
-        if let Some(why) = guards.stopped {
-            return Err(Held::Stopped(why.to_owned()));
-        }
-    }
     Ok(Doomed { machine: machine.clone(), instance: Some(instance.id.clone()) })
 }
 
@@ -128,17 +164,26 @@ fn stranger(machine: &MachineId, guards: &Guards<'_>) -> Result<(), Held> {
     }
 }
 
-/// Whether a person asked for it: then what holds back our own doing does not hold.
-pub(crate) fn asked_for(reason: &Reason) -> bool {
+/// Whether it is not our own decision: a person asked for it, or its provider takes it back whatever we do.
+/// Then what holds back our own doing does not hold.
+fn asked_for(reason: &Reason) -> bool {
+    strength(reason) != 0
+}
+
+/// A later, stronger reason replaces a weaker one.
+pub(crate) fn strength(reason: &Reason) -> u8 {
     match reason {
-        Reason::PoolDeleted | Reason::Operator { .. } | Reason::NodeTerminated { .. } => true,
-        Reason::ScaleDown
+        Reason::PoolDeleted => 4,
+        Reason::Operator { .. } | Reason::NodeTerminated { .. } => 3,
+        Reason::Reclaimed => 2,
+        Reason::ScaleDown { asked: true } => 1,
+        Reason::ScaleDown { asked: false }
         | Reason::Replaced { .. }
+        | Reason::Sick { .. }
         | Reason::Stale
         | Reason::BadHardware { .. }
-        | Reason::Reclaimed
         | Reason::Vanished
-        | Reason::Unwanted => false,
+        | Reason::Unwanted => 0,
     }
 }
 

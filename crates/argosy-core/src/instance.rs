@@ -137,9 +137,15 @@ pub struct Instance {
     /// Whose place it is to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<InstanceId>,
+    /// What it was bought for.
+    #[serde(default, skip_serializing_if = "Purpose::is_seat")]
+    pub purpose: Purpose,
     /// Whether the machine was there before the record: then nobody knows what exactly was ordered.
     #[serde(default, skip_serializing_if = "is_false")]
     pub adopted: bool,
+    /// That it is to go once its node is drained: decided and permitted, and not carried out yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departure: Option<Departure>,
     /// What was tried to make it well; the oldest first, at most `TRIED_MAX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -151,6 +157,37 @@ pub struct Instance {
     pub notice: Option<Notice>,
     /// What it is doing.
     pub state: State,
+}
+
+/// What a machine was bought for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A node that the pool lacks.
+    #[default]
+    Seat,
+    /// To replace a node that is sick or lost.
+    Sick,
+    /// To replace a node that is not what the spec asks for.
+    Update,
+}
+
+impl Purpose {
+    fn is_seat(&self) -> bool {
+        *self == Self::Seat
+    }
+}
+
+/// That a machine is to go: its node is cordoned and drained first, whatever becomes of the commands that tell
+/// it so, and the machine is terminated when the drain has ended or the deadline has passed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departure {
+    /// Why.
+    pub reason: Reason,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it goes although work may be left. One drain has one deadline: no command moves it.
+    pub deadline: Timestamp,
 }
 
 /// What is odd about a machine that should be up, by its provider's listings and our own books.
@@ -298,7 +335,11 @@ pub struct Terminating {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reason {
     /// The pool wants fewer nodes.
-    ScaleDown,
+    ScaleDown {
+        /// Whether a person asked for that size; otherwise an autoscaler did.
+        #[serde(default, skip_serializing_if = "is_false")]
+        asked: bool,
+    },
     /// The pool was deleted.
     PoolDeleted,
     /// Another one takes its place.
@@ -306,6 +347,11 @@ pub enum Reason {
         /// Which; `None` if there could not be one first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<InstanceId>,
+        /// What is wrong with it.
+        because: String,
+    },
+    /// It is sick, and the pool has enough nodes without it: a replacement, or the one that it was for, is there.
+    Sick {
         /// What is wrong with it.
         because: String,
     },
@@ -340,13 +386,16 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::ScaleDown => f.write_str("the pool needs fewer nodes"),
+            Reason::ScaleDown { .. } => f.write_str("the pool needs fewer nodes"),
             Reason::PoolDeleted => f.write_str("the pool was deleted"),
             Reason::Replaced { by: Some(by), because } => {
                 write!(f, "{by} takes its place: {because}")
             }
             Reason::Replaced { by: None, because } => {
                 write!(f, "it makes room for another: {because}")
+            }
+            Reason::Sick { because } => {
+                write!(f, "it is sick, and the pool has enough nodes without it: {because}")
             }
             Reason::Stale => f.write_str("its node did not register in time"),
             Reason::BadHardware { serial } => {
@@ -365,10 +414,19 @@ impl fmt::Display for Reason {
 /// Why a purchase came to nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// One word: `QuotaExceeded`, `ProvisioningFailed`, `RegistrationTimeout`.
+    /// One word: `QuotaExceeded`, `RegistrationTimeout`, `ProvisioningGivenUp`.
     pub reason: String,
     /// A sentence.
     pub message: String,
+}
+
+impl Failure {
+    /// The reason of a machine whose node never registered.
+    pub const REGISTRATION_TIMEOUT: &str = "RegistrationTimeout";
+    /// The reason of a purchase that was tried again and again, and made nothing.
+    pub const GIVEN_UP: &str = "ProvisioningGivenUp";
+    /// The reason of a machine that its provider ended before its node registered.
+    pub const ENDED: &str = "EndedByProvider";
 }
 
 /// One attempt to make a node well.

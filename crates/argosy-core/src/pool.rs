@@ -14,19 +14,21 @@ mod outcome;
 mod plan;
 mod spec;
 
-pub use book::{bought, failed, registered, stale};
+pub use book::{bought, failed, registered, resumed};
 pub use choice::Place;
 pub use name::pool_name;
 pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
 pub use spec::{
-    Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Strategy, TYPES_MAX,
-    Unavailable, ZONES_MAX, meanings,
+    Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Replacement, Strategy,
+    TYPES_MAX, Unavailable, ZONES_MAX, meanings,
 };
 
 use crate::autoscale::Advice;
 use crate::id::ResourceId;
+use crate::instance::{InstanceId, Purpose};
 use crate::machine::Trouble;
+use crate::resource::Spec;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,7 +66,99 @@ pub struct PoolBook {
     /// How many machines were ordered so far: round robin goes by it.
     #[serde(default)]
     pub ordered: u64,
+    /// Machines that came to nothing since one for the same seat, or a later one of the same kind, served for an
+    /// hour; by the time when that was clear, at most `VAIN_MAX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vain: Vec<Vain>,
+    /// Why no more nodes are replaced by what the spec asks for, until a person says so or it asks for something
+    /// else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_failed: Option<UpdateFailed>,
+    /// What was ordered until then does not count as in vain: a person, another spec or machines that serve said
+    /// so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Timestamp>,
+    /// The last spec with which every node was in service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good: Option<GoodSpec>,
+    /// How many seconds the last machines took from their order to the registration of their node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_s: Option<u32>,
 }
+
+/// A machine that was bought and did no work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vain {
+    /// When that was clear.
+    pub at: Timestamp,
+    /// Which of the pool's nodes it was.
+    pub number: u32,
+    /// Which machine.
+    pub instance: InstanceId,
+    /// What it was: type, provider, region and image.
+    pub kind: String,
+    /// What it was bought for.
+    pub purpose: Purpose,
+    /// What became of it.
+    pub fate: Fate,
+    /// What is wrong with it.
+    pub because: String,
+    /// What it cost until then, in US dollars; `None` if its price is not known.
+    pub cost: Option<f64>,
+}
+
+/// What became of a machine that did no work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Its provider was asked again and again, and made nothing.
+    NotMade,
+    /// Its node never registered.
+    NeverRegistered,
+    /// It came with a GPU that is known to be bad.
+    BadHardware,
+    /// Its node was sick within its first hour.
+    Sick,
+    /// It was gone within minutes: its provider took it back, or ended it.
+    TakenBack,
+}
+
+/// An update that was stopped because nodes of the new kind turned sick.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateFailed {
+    /// Since when.
+    pub since: Timestamp,
+    /// What the new machines were made from: see `PoolSpec::made_from`.
+    pub made_from: String,
+    /// One of those that turned sick.
+    pub instance: InstanceId,
+    /// What is wrong with it.
+    pub because: String,
+}
+
+/// A spec with which every node was in service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GoodSpec {
+    /// Which version of it.
+    pub generation: u32,
+    /// The spec as it was written.
+    pub spec: Spec,
+}
+
+/// How many machines that came to nothing are remembered.
+pub const VAIN_MAX: usize = 32;
+
+/// The reason of a pool that buys nothing more because what it bought did no work.
+pub const IN_VAIN: &str = "ReplacementsInVain";
+
+/// What is held against a place, and the reason of its pool, where all machines together would cost too much.
+pub const COST_GUARD: &str = "CostGuard";
+/// The same where there is a limit, and nobody knows what a machine costs.
+pub const PRICE_UNKNOWN: &str = "PriceUnknown";
+/// What is held against a place whose machines are gone within minutes.
+const TAKEN_BACK: &str = "TAKEN_BACK";
+/// What is held against a place where purchases have no answer and come to nothing.
+const NOT_MADE: &str = "NO_ANSWER";
 
 /// How many decisions are remembered: a day of a lively pool.
 pub const DECISIONS_MAX: usize = 64;
@@ -89,8 +183,9 @@ pub struct Decision {
 pub struct BuyingPaused {
     /// Since when.
     pub since: Timestamp,
-    /// At which generation of the spec; another one lifts it.
-    pub generation: u32,
+    /// What the machines were made from: see `PoolSpec::made_from`. A spec that asks for others lifts it.
+    #[serde(default)]
+    pub made_from: String,
     /// One word: `RegistrationUnhealthy`.
     pub reason: String,
     /// A sentence with the way out.
@@ -108,6 +203,9 @@ pub struct Backoff {
     pub trouble: Trouble,
     /// Which of the pool's nodes it was, from 1; 0 if none in particular.
     pub number: u32,
+    /// Whether machines were made there and came to nothing: then one more that is made there proves nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made: bool,
 }
 
 /// Who gives commands to a pool's nodes. A hold by this name that is not automatic is the pool's own: it wants

@@ -96,6 +96,9 @@ pub struct Resource {
     /// Set once by DELETE; the resource stays until its adapters have cleaned up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<Stamp>,
+    /// Whether its machines are terminated without a drain: an administrator asked for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_drain: bool,
     /// When the first report of a required adapter was accepted: until then the phase is Pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
@@ -174,6 +177,7 @@ impl Resource {
             updated: created.clone(),
             created,
             deletion: None,
+            without_drain: false,
             started: None,
             conditions: Vec::new(),
             reports: BTreeMap::new(),
@@ -239,6 +243,13 @@ impl Resource {
         let updated = Stamp { at: now, by: self.updated.by.clone() };
         let deleted = Resource { deletion: Some(deletion), updated, ..self.next_generation() };
         Some(self.settled(deleted, adapters, children, now))
+    }
+
+    /// The resource that is being deleted, its machines terminated without a drain; `None` if that is so, or it is
+    /// not being deleted.
+    pub fn deleted_now(&self) -> Option<Resource> {
+        let news = self.deletion.is_some() && !self.without_drain;
+        news.then(|| Resource { without_drain: true, ..self.clone() })
     }
 
     /// The resource with an accepted report, its conditions made anew.

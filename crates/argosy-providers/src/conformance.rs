@@ -699,13 +699,8 @@ impl<R: Rig> Bench<'_, R> {
 
     /// What the gate says of a machine whose record is leaving.
     fn release(&self, machine: &Machine) -> Result<Doomed, Held> {
-        let guards = Guards {
-            installation: self.installation,
-            shown: Some(machine),
-            compared: true,
-            frozen: None,
-            stopped: None,
-        };
+        let guards =
+            Guards { installation: self.installation, shown: Some(machine), compared: true };
         gate::release(&self.leaving(machine), &guards)
     }
 
@@ -719,7 +714,7 @@ impl<R: Rig> Bench<'_, R> {
             machine: Some(machine.id.clone()),
             node: None,
             since: Timestamp::UNIX_EPOCH,
-            reason: Reason::ScaleDown,
+            reason: Reason::ScaleDown { asked: false },
             calls: 0,
             retry_at: None,
             trouble: None,
@@ -739,7 +734,9 @@ impl<R: Rig> Bench<'_, R> {
             ordered_at: Timestamp::UNIX_EPOCH,
             why: String::new(),
             replaces: None,
+            purpose: argosy_core::instance::Purpose::Seat,
             adopted: false,
+            departure: None,
             tried: Vec::new(),
             notice: None,
             sight: Default::default(),
@@ -753,13 +750,7 @@ impl<R: Rig> Bench<'_, R> {
             let id = MachineId::new(id);
             let instance = Instance { ..self.leaving(&nowhere(id)) };
             // As if nothing had been shown: what the rig made by hand has to go, too.
-            let guards = Guards {
-                installation: self.installation,
-                shown: None,
-                compared: true,
-                frozen: None,
-                stopped: None,
-            };
+            let guards = Guards { installation: self.installation, shown: None, compared: true };
             let doomed = gate::release(&instance, &guards).map_err(|held| held.to_string())?;
             self.provider.terminate(&doomed).await.map_err(told)?;
         }

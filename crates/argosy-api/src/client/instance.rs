@@ -3,7 +3,7 @@
 use super::{Client, ClientError, Watch, segment};
 use crate::instance::{
     Instance, InstanceAdopt, InstanceList, InstanceTerminate, Orphan, OrphanList, PoolExplanation,
-    PoolHistory, ProviderList, SimulateRequest, Simulation,
+    PoolHistory, PoolResume, ProviderList, SimulateRequest, Simulation,
 };
 use crate::route::OWN;
 use crate::safety::{Released, SafetyReason};
@@ -105,16 +105,16 @@ impl Client {
         self.json(request).await
     }
 
-    /// Lets buying go on for a node pool; false if it had not stopped.
+    /// Lets buying and updating go on for a node pool; false if they had not stopped.
     pub async fn resume_nodepool(
         &self,
         cluster: Option<&str>,
         pool: &str,
-        reason: &str,
+        body: &PoolResume,
     ) -> Result<bool, ClientError> {
         let path = format!("{OWN}{}", of_pool(pool, "/resume"));
         let request = self.request(Method::POST, &path).query(&in_cluster(cluster));
-        self.json(request.json(&why(reason))).await.map(|Released { released }| released)
+        self.json(request.json(body)).await.map(|Released { released }| released)
     }
 }
 

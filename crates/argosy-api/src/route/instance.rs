@@ -172,10 +172,10 @@ fn pools() -> Vec<Route> {
             Operation::ResumePool,
             "resumeNodePool",
             Access::Write,
-            "Let buying go on for a node pool whose machines did not register.",
+            "Let buying and updating go on for a node pool that stopped because of what became of its machines.",
         )
         .with(vec![cluster()])
-        .takes("SafetyReason", REASON_LEN_MAX)
+        .takes("PoolResume", REASON_LEN_MAX)
         .answers(ok("It goes on, or did already.", RELEASED, &[]))
         .command("nodepool resume"),
     ]

@@ -2,18 +2,22 @@
 
 use super::{Instances, Shown};
 use crate::command::PROTECTED;
+use crate::command::sheet::abandon;
+use crate::loops::machines::permit;
 use crate::office::{Mutation, Office, allow_verb};
 use crate::safety::given;
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::audit::OwnedBook;
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, InstanceId, Reason, Sight, State};
+use argosy_core::instance::{Instance, InstanceId, Purpose, Reason, Sight, State};
+use argosy_core::invariant::Cause;
 use argosy_core::inventory::{Orphan, Reap};
 use argosy_core::machine::Order;
 use argosy_core::nearest::nearest;
-use argosy_core::pool::{PoolBook, pool_name};
-use argosy_core::resource::Resource;
+use argosy_core::node::{Duty, Node};
+use argosy_core::pool::{PoolBook, pool_name, resumed};
+use argosy_core::resource::{Resource, Spec};
 use argosy_store::Txn;
 use argosy_store::view::View;
 use jiff::Timestamp;
@@ -52,7 +56,9 @@ impl Instances {
                 )));
             }
             let (by, why) = (caller.subject.clone(), reason.to_owned());
-            let Some(after) = instance.leaving(Reason::Operator { by, reason: why }, now) else {
+            let permit = permit(view, instance, Reason::Operator { by, reason: why });
+            let permit = permit.map_err(|held| Error::Precondition(held.to_string()))?;
+            let Some(after) = instance.leaving(permit, now) else {
                 return Ok((None, (instance.clone(), Some(found.revision))));
             };
             let after = Arc::new(after);
@@ -93,8 +99,20 @@ impl Instances {
             txn.check(&*resource.value, resource.revision);
             let removed = Mutation::remove("adopt", orphan, Some(reason.to_owned()));
             Office::put(&mut txn, removed, caller, now);
-            let created = Mutation { action: "adopt", ..Mutation::create(record.clone()) };
-            Office::write_instance(&mut txn, created.because(reason), caller, now)?;
+            let before = view.instance(record.id.as_str());
+            let written = match before {
+                Some(before) => Mutation::update("adopt", before, record.clone()),
+                None => Mutation { action: "adopt", ..Mutation::create(record.clone()) },
+            };
+            Office::write_instance(&mut txn, written.because(reason), caller, now)?;
+            // Its agent speaks under a node that was marked as terminated: it registers anew.
+            let node = view.node(record.id.as_str());
+            let ended = |node: &&Stored<Node>| matches!(node.value.duty, Duty::Terminated(_));
+            if let Some(node) = node.filter(|_| before.is_some()).filter(ended) {
+                abandon(&mut txn, view, &node.value.id, caller, now)?;
+                let removed = Mutation::remove("adopt", node, Some(reason.to_owned()));
+                Office::write_node(&mut txn, removed, Cause::Other, &[], caller, now)?;
+            }
             Ok((Some(txn), record))
         };
         let (revision, value) = self.office.decide(decide).await?;
@@ -131,7 +149,12 @@ impl Instances {
             return refuse(format!("the cluster of the node pool {} is gone", pool.name));
         };
         let pool_name = pool_name(&cluster.value.name, &pool.name);
-        let free = |id: &InstanceId| view.instance(id.as_str()).is_none();
+        // A record that is over was wrong about it, and goes on.
+        let free = |id: &InstanceId| {
+            view.instance(id.as_str()).is_none_or(|record| {
+                record.value.state.is_over() && record.value.tenant == pool.tenant
+            })
+        };
         // Its agent registers under the id that it was started with, so that is the best one.
         let written = orphan.tags.instance.clone();
         let id = written.or_else(|| InstanceId::parse(&orphan.name).ok()).filter(free);
@@ -157,7 +180,9 @@ impl Instances {
             ordered_at: now,
             why: format!("adopted by {}: {reason}", caller.subject),
             replaces: None,
+            purpose: Purpose::Seat,
             adopted: true,
+            departure: None,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),
@@ -233,7 +258,32 @@ impl Instances {
         Ok(thawed)
     }
 
-    /// Lets buying go on for a pool whose machines did not register; true if it had stopped.
+    /// The last spec with which every node of a pool was in service: what an update that failed goes back to.
+    ///
+    /// # Errors
+    /// `NotFound`, `Forbidden`; `Precondition` if there is none, or it is the pool's.
+    pub fn good_spec(&self, caller: &Caller, pool: ResourceId) -> Result<Spec, Error> {
+        allow_verb(caller, Verb::Write)?;
+        self.office.store.read(|view| {
+            let resource = &self.pool(view, caller, Verb::Write, pool)?.value;
+            let good = view.pool_book(pool).and_then(|book| book.value.good.as_ref());
+            match good {
+                Some(good) if good.spec != resource.spec => Ok(good.spec.clone()),
+                Some(_) => Err(Error::Precondition(format!(
+                    "the spec of {} is the last one with which all its nodes were in service",
+                    resource.name
+                ))),
+                None => Err(Error::Precondition(format!(
+                    "all nodes of {} have never been in service at once, so there is no spec to go back to; \
+                     write the one that you want",
+                    resource.name
+                ))),
+            }
+        })
+    }
+
+    /// Lets buying and updating go on for a pool that stopped because of what became of its machines; true if it
+    /// had stopped.
     ///
     /// # Errors
     /// `NotFound`, `Forbidden`; `Invalid` without a reason.
@@ -247,9 +297,10 @@ impl Instances {
         let reason = given(reason)?;
         let decide = |view: &View, now: Timestamp| {
             let resource = self.pool(view, caller, Verb::Write, pool)?;
-            let book = view.pool_book(pool).filter(|book| book.value.paused.is_some());
+            let stands = |book: &PoolBook| book.paused.is_some() || book.update_failed.is_some();
+            let book = view.pool_book(pool).filter(|book| stands(&book.value));
             let Some(book) = book else { return Ok((None, false)) };
-            let after = PoolBook { paused: None, stale_in_a_row: 0, ..(*book.value).clone() };
+            let after = resumed(&book.value, now);
             let mut txn = Txn::at(now);
             let tenant = &resource.value.tenant;
             let of = |book| OwnedBook { tenant, book };
@@ -261,7 +312,7 @@ impl Instances {
         };
         let (_, resumed) = self.office.decide(decide).await?;
         if resumed {
-            warn!(%pool, by = caller.subject, reason, "machines are bought again");
+            warn!(%pool, by = caller.subject, reason, "machines are bought and replaced again");
         }
         Ok(resumed)
     }

@@ -26,9 +26,11 @@ use crate::pulse::PulseBoard;
 use crate::stats::MachineAlarm;
 use argosy_core::command::{Command, CommandKind};
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Instance, InstanceId, Limits, Next, Reason, State, next, surplus};
+use argosy_core::instance::{
+    Failure, Instance, InstanceId, Limits, Next, Reason, State, next, surplus,
+};
 use argosy_core::inventory::Orphan;
-use argosy_core::machine::{Abilities, MachineId, Offer, Trouble};
+use argosy_core::machine::{Abilities, MachineId, Offer, Order, Trouble};
 use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan};
 use argosy_core::resource::{Kind, Resource};
@@ -47,6 +49,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 pub(crate) use scale::history;
+pub(crate) use step::permit;
 
 const NAME: &str = "machines";
 
@@ -80,6 +83,9 @@ const OFFERS_RETRY: SignedDuration = SignedDuration::from_secs(30);
 
 /// The first wait after a listing that failed; doubles, up to `MachineSettings::sweep_every`.
 const LIST_RETRY: SignedDuration = SignedDuration::from_secs(2);
+
+/// When it is asked again whether a machine whose node never came may leave, while something speaks against it.
+const HELD_FOR: SignedDuration = SignedDuration::from_secs(10);
 
 /// The longest that a provider may have us wait for a listing.
 const WAIT_MAX: SignedDuration = SignedDuration::from_mins(30);
@@ -518,7 +524,7 @@ impl Desk {
         let before = change.before.as_ref().map(|before| &before.value.state);
         let is_stale = |state: &State| match state {
             State::Terminating(leaving) => leaving.reason == Reason::Stale,
-            State::Failed { failure, .. } => failure.reason == "RegistrationTimeout",
+            State::Failed { failure, .. } => failure.reason == Failure::REGISTRATION_TIMEOUT,
             State::Provisioning(_)
             | State::AwaitingNode { .. }
             | State::Running { .. }
@@ -647,8 +653,10 @@ impl Desk {
         }
         // Before our records are known to be true nothing is done by them.
         let due = next(&record, &shelf.abilities, &self.bench.settings().limits, now);
+        let may_leave = || office.store.read(|view| permit(view, &record, Reason::Stale).is_ok());
         let wake = match due {
             Next::Wait(at) => Some(at),
+            Next::Stale if shelf.compared && !may_leave() => now.checked_add(HELD_FOR).ok(),
             Next::Nothing => None,
             Next::Look if !shelf.compared => None,
             Next::Call | Next::Terminate | Next::Stale | Next::Alarm if !shelf.compared => None,
@@ -727,16 +735,16 @@ impl Desk {
 
     /// The pool is gone, forced perhaps: nobody wants what was bought for it.
     async fn forget(&mut self, id: ResourceId) {
-        match step::abandon(&self.bench, id).await {
-            Ok(()) => {}
-            Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
+        let next = match step::abandon(&self.bench, id).await {
+            Ok(next) => next,
+            Err(Error::Store(argosy_store::Error::Fenced)) => return self.fenced = true,
             Err(error) => {
                 warn!(%error, pool = %id, "could not let go of the machines of a pool that is gone");
                 let now = self.bench.office.clock.now();
                 return self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
             }
-        }
-        self.alarms.set(&Topic::Pool(id), None);
+        };
+        self.alarms.set(&Topic::Pool(id), next);
         self.alarms.set(&Topic::Scale(id), None);
         self.room.remove(&id);
         self.scales.remove(&id);
@@ -781,7 +789,11 @@ impl Desk {
             return Ok(());
         }
         self.room.remove(&pool);
-        if let Some((buy, trouble)) = step::too_dear(&self.bench, &plan.buy) {
+        let price = |order: &Order| {
+            let shelf = self.shelves.get(&order.provider)?;
+            shelf.price_of(&order.machine_type, &order.region, order.spot)
+        };
+        if let Some((buy, trouble)) = step::too_dear(&self.bench, &plan.buy, price) {
             return books::no_room(&self.bench, pool, &buy, &trouble).await;
         }
         for record in step::order(&self.bench, scene, &plan).await? {

@@ -5,6 +5,7 @@ mod heal;
 mod journey;
 mod money;
 mod property;
+mod review;
 mod scale;
 
 use crate::world::{Cloud, World, cluster_named, object, pool, pool_named, settings, user};
@@ -162,6 +163,12 @@ impl World {
     fn pool_book(&self) -> Option<Arc<PoolBook>> {
         let id = self.get(pool("a", "p"))?.id;
         self.store.read(|view| view.pool_book(id).map(|book| book.value.clone()))
+    }
+
+    /// Says that buying and updating may go on.
+    async fn resume(&self) {
+        let id = self.get(pool("a", "p")).unwrap().id;
+        self.control.instances.resume(&user(), id, "it is mended").await.unwrap();
     }
 
     fn provider_book(&self, name: &str) -> Option<Arc<ProviderBook>> {

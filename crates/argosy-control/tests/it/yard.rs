@@ -87,6 +87,8 @@ pub(crate) struct Made {
     pub(crate) passes: bool,
     /// Nobody is shown it.
     pub(crate) hidden: bool,
+    /// Its agent beats and reports, and fetches no command.
+    pub(crate) deaf: bool,
 }
 
 impl Made {
@@ -106,6 +108,7 @@ impl Made {
             cordons_in: SignedDuration::ZERO,
             passes: true,
             hidden: false,
+            deaf: false,
         }
     }
 }
@@ -449,7 +452,7 @@ async fn robot(
         let said = Heartbeat { node_time: None, sample: Some(sample) };
         let _ = control.nodes.heartbeat(&caller, name, Via::Call, said);
     }
-    if !turn.fetch {
+    if !turn.fetch || made.deaf {
         return;
     }
     let told = control.commands.fetch(&caller, name, Wire::Argosy).await.unwrap_or_default();

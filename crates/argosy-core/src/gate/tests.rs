@@ -1,29 +1,31 @@
-use super::{Guards, Held, reap, release};
-use crate::fixture::at;
+use super::{Brakes, Guards, Held, permit, reap, release};
+use crate::fixture::{at, permitted};
 use crate::instance::fixture::{OURS, instance_id, intent, machine_of};
 use crate::instance::{Instance, Reason, State};
 use crate::inventory::{Orphan, Reap};
 use crate::machine::{Machine, MachineId, MachineState};
 use uuid::Uuid;
 
-/// Every reason there is, and whether a person stands behind it. A new one does not compile before it has a
+/// Every reason there is, and whether somebody else than we decided it: a person, or the provider. A new one does not compile before it has a
 /// row: `known` matches without a wildcard.
 fn reasons() -> Vec<(Reason, bool)> {
     let by = || "ada".to_owned();
     let rows = vec![
-        (Reason::ScaleDown, false),
+        (Reason::ScaleDown { asked: false }, false),
         (Reason::PoolDeleted, true),
         (Reason::Replaced { by: Some(instance_id(2)), because: "XID 79".to_owned() }, false),
         (Reason::Stale, false),
         (Reason::BadHardware { serial: "1650".to_owned() }, false),
-        (Reason::Reclaimed, false),
+        (Reason::Reclaimed, true),
         (Reason::Vanished, false),
         (Reason::NodeTerminated { by: by() }, true),
         (Reason::Operator { by: by(), reason: "power work".to_owned() }, true),
         (Reason::Unwanted, false),
+        (Reason::Sick { because: "XID 79".to_owned() }, false),
+        (Reason::ScaleDown { asked: true }, true),
     ];
     let known = |reason: &Reason| match reason {
-        Reason::ScaleDown => 0,
+        Reason::ScaleDown { asked: false } => 0,
         Reason::PoolDeleted => 1,
         Reason::Replaced { .. } => 2,
         Reason::Stale => 3,
@@ -33,6 +35,8 @@ fn reasons() -> Vec<(Reason, bool)> {
         Reason::NodeTerminated { .. } => 7,
         Reason::Operator { .. } => 8,
         Reason::Unwanted => 9,
+        Reason::Sick { .. } => 10,
+        Reason::ScaleDown { asked: true } => 11,
     };
     assert!(rows.iter().enumerate().all(|(index, (reason, _))| known(reason) == index));
     rows
@@ -41,12 +45,13 @@ fn reasons() -> Vec<(Reason, bool)> {
 fn owned(reason: &Reason) -> (Instance, Machine) {
     let intent = intent(1);
     let machine = machine_of(&intent, "i-1", MachineState::Running);
-    let record = intent.answered(Ok(&machine), at(10)).leaving(reason.clone(), at(20)).unwrap();
+    let record =
+        intent.answered(Ok(&machine), at(10)).leaving(permitted(reason.clone()), at(20)).unwrap();
     (record, machine)
 }
 
 fn guards<'a>() -> Guards<'a> {
-    Guards { installation: OURS, shown: None, compared: true, frozen: None, stopped: None }
+    Guards { installation: OURS, shown: None, compared: true }
 }
 
 fn answer(record: &Instance, guards: &Guards<'_>) -> Result<MachineId, Held> {
@@ -58,16 +63,13 @@ fn answer(record: &Instance, guards: &Guards<'_>) -> Result<MachineId, Held> {
 
 #[test]
 fn f16_every_reason_meets_every_guard() {
-    for (reason, asked_for) in reasons() {
+    for (reason, _) in reasons() {
         let (record, machine) = owned(&reason);
         let mut stranger = machine.clone();
         stranger.tags.installation = Some(Uuid::from_u128(0xB));
         let mut bare = machine.clone();
         bare.tags.installation = None;
         let yes = || Ok(MachineId::new("i-1"));
-        let held = |held: Held| if asked_for { yes() } else { Err(held) };
-        let (frozen, stopped) = ("aws shows 0 of 9", "paused by ada");
-        let (doubt, pause) = (Held::Frozen(frozen.to_owned()), Held::Stopped(stopped.to_owned()));
         let theirs = || Err(Held::Stranger(machine.id.clone()));
         let mut others = machine.clone();
         others.tags.token = Some(intent(2).token);
@@ -84,34 +86,34 @@ fn f16_every_reason_meets_every_guard() {
                 Err(Held::NotCompared),
             ),
             (
-                "the listing is in doubt (G11)",
-                Guards { frozen: Some(frozen), ..guards() },
-                held(doubt.clone()),
-            ),
-            (
-                "we do nothing by ourselves",
-                Guards { stopped: Some(stopped), ..guards() },
-                held(pause),
-            ),
-            (
-                "both",
-                Guards { frozen: Some(frozen), stopped: Some(stopped), ..guards() },
-                held(doubt),
-            ),
-            (
                 "a stranger's, and nothing else holds",
-                Guards {
-                    shown: Some(&stranger),
-                    compared: false,
-                    frozen: Some(frozen),
-                    stopped: Some(stopped),
-                    ..guards()
-                },
+                Guards { shown: Some(&stranger), compared: false, ..guards() },
                 theirs(),
             ),
         ];
         for (what, guards, expected) in rows {
             assert_eq!(answer(&record, &guards), expected, "{reason:?}: {what}");
+        }
+    }
+}
+
+/// The permit is asked before a node is cordoned, so that what a brake holds keeps its seat.
+#[test]
+fn r2_m3_every_reason_meets_every_brake_before_anything_is_done() {
+    for (reason, theirs) in reasons() {
+        let (frozen, stopped) = ("aws shows 0 of 9", "paused by ada");
+        let (doubt, pause) = (Held::Frozen(frozen.to_owned()), Held::Stopped(stopped.to_owned()));
+        let held = |held: Held| if theirs { Ok(reason.clone()) } else { Err(held) };
+        let none = Brakes::default();
+        let rows = [
+            ("nothing speaks against it", none, Ok(reason.clone())),
+            ("in doubt (G11)", Brakes { frozen: Some(frozen), ..none }, held(doubt.clone())),
+            ("paused", Brakes { stopped: Some(stopped), ..none }, held(pause)),
+            ("both", Brakes { frozen: Some(frozen), stopped: Some(stopped) }, held(doubt)),
+        ];
+        for (what, brakes, expected) in rows {
+            let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
+            assert_eq!(answer, expected, "{reason:?}: {what}");
         }
     }
 }
@@ -132,7 +134,7 @@ fn only_a_record_that_leaves_lets_its_machine_go() {
         let held = Err(Held::NotLeaving(record.id.clone()));
         assert_eq!(answer(record, &guards()), held, "{}", record.state.as_str());
     }
-    let unknown = intent.leaving(Reason::PoolDeleted, at(5)).unwrap();
+    let unknown = intent.leaving(permitted(Reason::PoolDeleted), at(5)).unwrap();
     assert_eq!(answer(&unknown, &guards()), Err(Held::NoMachine(unknown.id.clone())));
 }
 

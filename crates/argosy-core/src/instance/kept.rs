@@ -1,6 +1,6 @@
 //! Which records of purchases that came to nothing are kept, and which are too many.
 
-use super::{Instance, State};
+use super::{Failure, Instance, State};
 use crate::id::ResourceId;
 use crate::pool::Place;
 use jiff::{SignedDuration, Timestamp};
@@ -24,7 +24,7 @@ pub fn surplus<'a>(
     let mut places: BTreeMap<(ResourceId, Place), Vec<(Timestamp, &'a Instance)>> = BTreeMap::new();
     for record in records {
         if let State::Failed { at, failure, .. } = &record.state
-            && failure.reason != "RegistrationTimeout"
+            && failure.reason != Failure::REGISTRATION_TIMEOUT
         {
             let place = (record.pool, Place::of(&record.order));
             places.entry(place).or_default().push((*at, record));

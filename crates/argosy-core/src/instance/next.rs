@@ -1,6 +1,6 @@
 //! What to do about one record now, or when to ask again.
 
-use super::step::{after, asked_to_look, gone_at, is_final, pace, settled_at};
+use super::step::{after, asked_to_look, gives_up, gone_at, is_final, pace, settled_at};
 use super::{ABSENT_FOR, Instance, Provisioning, State, Terminating};
 use crate::machine::Abilities;
 use crate::plant::{self, Bug};
@@ -60,7 +60,11 @@ pub fn next(instance: &Instance, abilities: &Abilities, limits: &Limits, now: Ti
             let (at, what) = buy(instance, buying, abilities);
             due(at, what)
         }
-        State::AwaitingNode { since, .. } => due(after(*since, limits.registration), Next::Stale),
+        State::AwaitingNode { since, .. } => {
+            // One that was adopted may be at work: its agent has to notice first that it is not known.
+            let times = if instance.adopted { 2 } else { 1 };
+            due(after(*since, limits.registration * times), Next::Stale)
+        }
         State::Running { .. } => Next::Nothing,
         State::Terminating(leaving) => {
             let (at, what) = give_back(leaving, abilities);
@@ -93,7 +97,10 @@ fn buy(instance: &Instance, buying: &Provisioning, abilities: &Abilities) -> (Ti
         }
         // With the same token the provider makes nothing new, whatever its listings miss.
         (Some(called), Some(_))
-            if abilities.tokens && !buying.trouble.as_ref().is_some_and(is_final) =>
+            if abilities.tokens
+                && !buying.trouble.as_ref().is_some_and(|trouble| {
+                    is_final(trouble) || gives_up(trouble, buying.calls)
+                }) =>
         {
             (instance.call_again_at(buying.calls, called), Next::Call)
         }

@@ -4,11 +4,11 @@
 //! something only when the look began late enough, and was made twice, a minute apart (G3, G4, G7).
 
 use super::{
-    CONSOLE_LEN_MAX, Cure, Failure, Instance, InstanceId, Provisioning, Reason, Sight, State,
-    TRIED_MAX, Terminating, Tried,
+    CONSOLE_LEN_MAX, Cure, Departure, Failure, Instance, InstanceId, Provisioning, Purpose, Reason,
+    Sight, State, TRIED_MAX, Terminating, Tried,
 };
 use crate::backoff;
-use crate::gate;
+use crate::gate::{self, Permit};
 use crate::id::ResourceId;
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Purchase, Tags, Trouble};
 use crate::node::NodeId;
@@ -82,7 +82,9 @@ impl Instance {
             ordered_at: now,
             why,
             replaces,
+            purpose: Purpose::Seat,
             adopted: false,
+            departure: None,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),
@@ -261,9 +263,32 @@ impl Instance {
         Some(Self { sight, ..self.clone() })
     }
 
+    /// The intent to drain it, and then to return it: to be committed before its node is told. A stronger reason
+    /// replaces a weaker one and keeps the deadline. `None` if that is no news, or no node of it runs.
+    pub fn departing(&self, permit: Permit, deadline: Timestamp, now: Timestamp) -> Option<Self> {
+        let State::Running { .. } = &self.state else { return None };
+        let reason = permit.into_reason();
+        let departure = match &self.departure {
+            None => Departure { reason, since: now, deadline },
+            Some(known) if reason.outweighs(&known.reason) => Departure { reason, ..known.clone() },
+            Some(_) => return None,
+        };
+        Some(Self { departure: Some(departure), ..self.clone() })
+    }
+
+    /// It is wanted after all; `None` if it was not to go.
+    pub fn staying(&self) -> Option<Self> {
+        self.departure.as_ref()?;
+        Some(Self { departure: None, ..self.clone() })
+    }
+
     /// The intent to return it: to be committed before the gate is asked. `None` if it is over or leaves
-    /// already, unless a person wants now what only we wanted before.
-    pub fn leaving(&self, reason: Reason, now: Timestamp) -> Option<Self> {
+    /// already, unless for a weaker reason.
+    pub fn leaving(&self, permit: Permit, now: Timestamp) -> Option<Self> {
+        self.left(permit.into_reason(), now)
+    }
+
+    fn left(&self, reason: Reason, now: Timestamp) -> Option<Self> {
         let fresh = |machine, node| leave(reason.clone(), machine, node, now);
         let state = match &self.state {
             State::Provisioning(buying) if buying.called_at.is_none() => {
@@ -279,7 +304,7 @@ impl Instance {
             }
             State::Terminating(_) | State::Terminated { .. } | State::Failed { .. } => return None,
         };
-        Some(Self { sight: Sight::default(), ..self.with(state) })
+        Some(Self { sight: Sight::default(), departure: None, ..self.with(state) })
     }
 
     /// What the provider answered to a return. A yes is not the end of it, and neither is a 404 (G6, G7).
@@ -367,7 +392,7 @@ impl Instance {
             let Some(node) = &buying.node else {
                 let message =
                     format!("{machine} was ended by its provider before its node registered");
-                return self.failed("ProvisioningFailed", message, String::new(), now);
+                return self.failed(Failure::ENDED, message, String::new(), now);
             };
             // Its node has to be marked, and is not forgotten before.
             let gone = leave(Reason::Vanished, Some(&machine), Some(node), now);
@@ -391,6 +416,9 @@ impl Instance {
                 let wait = patience(trouble, self.delay(buying.calls, CALL_AGAIN));
                 next.retry_at = Some(after(now, wait));
                 if !buying.unsure && buying.node.is_none() {
+                    if gives_up(trouble, buying.calls) {
+                        return self.given_up(buying.calls, trouble, now);
+                    }
                     next.called_at = None;
                 }
             }
@@ -438,6 +466,9 @@ impl Instance {
                     let message = trouble.to_string();
                     return Some(self.failed(trouble.reason(), message, String::new(), now));
                 }
+                Some(trouble) if gives_up(trouble, buying.calls) => {
+                    return Some(self.given_up(buying.calls, trouble, now));
+                }
                 Some(_) | None => Provisioning {
                     called_at: None,
                     absent_since: None,
@@ -454,7 +485,7 @@ impl Instance {
         let stopped = match shown.state {
             MachineState::Gone => {
                 let reason = if shown.spot { Reason::Reclaimed } else { Reason::Vanished };
-                return self.leaving(reason, now);
+                return self.left(reason, now);
             }
             MachineState::Stopped => true,
             MachineState::Starting | MachineState::Running | MachineState::Stopping => false,
@@ -482,7 +513,7 @@ impl Instance {
                 let sight = Sight { missing_since: Some(look.began_at), ..self.sight.clone() };
                 Some(Self { sight, ..self.clone() })
             }
-            Some(missing) if proven(missing, since, look) => self.leaving(Reason::Vanished, now),
+            Some(missing) if proven(missing, since, look) => self.left(Reason::Vanished, now),
             Some(_) => None,
         }
     }
@@ -580,7 +611,7 @@ impl Instance {
                     leaving.machine.as_ref().map_or_else(String::new, |id| format!(" from {id}"));
                 let message =
                     format!("its node did not register{machine} in time; the machine is returned");
-                self.failed("RegistrationTimeout", message, leaving.console.clone(), now)
+                self.failed(Failure::REGISTRATION_TIMEOUT, message, leaving.console.clone(), now)
             }
             (reason, node) => self.with(State::Terminated {
                 machine: leaving.machine.clone(),
@@ -591,6 +622,12 @@ impl Instance {
         }
     }
 
+    /// A purchase that is proven to have made nothing, and would make nothing if it were tried once more.
+    fn given_up(&self, calls: u32, trouble: &Trouble, now: Timestamp) -> Self {
+        let message = format!("asked for {calls} times, and not made: {trouble}");
+        self.failed(Failure::GIVEN_UP, message, String::new(), now)
+    }
+
     fn failed(&self, reason: &str, message: String, console: String, now: Timestamp) -> Self {
         let failure = Failure { reason: reason.to_owned(), message };
         self.with(State::Failed { at: now, failure, console })
@@ -599,8 +636,8 @@ impl Instance {
 
 impl Reason {
     /// Whether it takes the place of another one: a person's wish that of our own.
-    fn outweighs(&self, other: &Self) -> bool {
-        gate::asked_for(self) && !gate::asked_for(other)
+    pub(crate) fn outweighs(&self, other: &Self) -> bool {
+        gate::strength(other) < gate::strength(self)
     }
 }
 
@@ -670,6 +707,25 @@ pub(super) fn is_final(trouble: &Trouble) -> bool {
         | Trouble::Invalid { .. }
         | Trouble::NotFound(_)
         | Trouble::Unable(_) => true,
+    }
+}
+
+/// Whether a purchase without a clear answer was tried often enough: another place may do better.
+///
+/// With the pauses in between five calls are more than a minute, and who is throttled waits for its turn behind
+/// others of ours.
+pub(super) fn gives_up(trouble: &Trouble, calls: u32) -> bool {
+    match trouble {
+        Trouble::Throttled { .. } => 12 <= calls,
+        Trouble::Unsure(_)
+        | Trouble::Quota { .. }
+        | Trouble::Capacity { .. }
+        | Trouble::Credentials(_)
+        | Trouble::Denied { .. }
+        | Trouble::Invalid { .. }
+        | Trouble::NotFound(_)
+        | Trouble::Unreachable(_)
+        | Trouble::Unable(_) => 5 <= calls,
     }
 }
 

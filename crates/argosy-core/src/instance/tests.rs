@@ -7,7 +7,7 @@ use super::{
     CONSOLE_LEN_MAX, Cure, Instance, InstanceId, Limits, ListingFacts, Next, Provisioning, Reason,
     State, TRIED_MAX, Terminating, next,
 };
-use crate::fixture::{at, seconds};
+use crate::fixture::{at, permitted, seconds};
 use crate::machine::{MachineId, MachineState, Trouble};
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -106,7 +106,7 @@ fn an_answer_leads_to_a_machine_a_retry_or_a_failure() {
         assert_eq!(then(&after, true, 1), format!("wait until {retry_at}"));
         assert_eq!(then(&after, false, 7), "call");
         // It exists nowhere, so it is over at once.
-        let over = after.leaving(Reason::PoolDeleted, at(2)).unwrap();
+        let over = after.leaving(permitted(Reason::PoolDeleted), at(2)).unwrap();
         assert_eq!((over.state.as_str(), over.machine()), ("Terminated", None));
     }
     let denied = Trouble::Denied { permission: "x".to_owned(), message: "no".to_owned() };
@@ -280,9 +280,12 @@ fn a_machine_that_carries_the_token_of_another_is_never_taken_for_its_own() {
     assert_eq!((looked.machine(), then(&looked, true, 6).as_str()), (None, "wait until 9"));
     assert_eq!(told.seen(Some(&others), listing(6), &abilities, at(6)), None);
     // When it is to go: that is not the one, whatever id it has, and its own is proven gone as ever.
-    let going = told.leaving(Reason::PoolDeleted, at(10)).unwrap();
+    let going = told.leaving(permitted(Reason::PoolDeleted), at(10)).unwrap();
     assert_eq!(going.answered(Ok(&others), at(11)), going);
-    let asked = running().leaving(Reason::ScaleDown, at(100)).unwrap().asked(Ok(()), at(101));
+    let asked = running()
+        .leaving(permitted(Reason::ScaleDown { asked: false }), at(100))
+        .unwrap()
+        .asked(Ok(()), at(101));
     for going in [going, asked] {
         let absent = going.seen(Some(&others), find(110), &abilities, at(111)).unwrap();
         assert_eq!(leaving(&absent).absent_since, Some(at(110)));
@@ -298,7 +301,7 @@ fn g12_a_machine_whose_node_never_registers_is_stale_and_keeps_its_console() {
         (then(&record, true, 609).as_str(), then(&record, true, 610).as_str()),
         ("wait until 610", "stale")
     );
-    let going = record.leaving(Reason::Stale, at(610)).unwrap();
+    let going = record.leaving(permitted(Reason::Stale), at(610)).unwrap();
     let kept = going.kept_console("\u{1b}[31mkernel panic\r\n").unwrap();
     assert_eq!(leaving(&kept).console, "[31mkernel panic\n");
     assert_eq!(kept.kept_console("[31mkernel panic\n"), None);
@@ -317,7 +320,7 @@ fn g12_a_machine_whose_node_never_registers_is_stale_and_keeps_its_console() {
 
 #[test]
 fn the_end_of_a_console_is_kept_and_cut_between_letters() {
-    let going = running().leaving(Reason::ScaleDown, at(30)).unwrap();
+    let going = running().leaving(permitted(Reason::ScaleDown { asked: false }), at(30)).unwrap();
     // Two bytes a letter, and one byte that moves the cut into one of them.
     let long = format!("{}x", "é".repeat(CONSOLE_LEN_MAX));
     let kept = going.kept_console(&long).unwrap();
@@ -331,7 +334,7 @@ fn the_end_of_a_console_is_kept_and_cut_between_letters() {
 fn a_purchase_that_is_to_leave_while_its_answer_is_unsure_is_not_forgotten() {
     let abilities = abilities(true, 60);
     let record = intent(1).answered(Err(&unsure()), at(30));
-    let going = record.leaving(Reason::PoolDeleted, at(40)).unwrap();
+    let going = record.leaving(permitted(Reason::PoolDeleted), at(40)).unwrap();
     assert_eq!((going.machine(), then(&going, true, 40).as_str()), (None, "look"));
     // Found by a look, or by the answer that came late after all: then it is returned.
     let ways = [
@@ -355,7 +358,7 @@ fn a_purchase_that_is_to_leave_while_its_answer_is_unsure_is_not_forgotten() {
 fn g4_a_machine_that_was_made_after_its_return_began_is_not_gone_by_looks_from_before() {
     let abilities = abilities(false, 60);
     // Its return began at 0, it was made at 45 and found at 69.
-    let going = intent(1).leaving(Reason::ScaleDown, at(0)).unwrap();
+    let going = intent(1).leaving(permitted(Reason::ScaleDown { asked: false }), at(0)).unwrap();
     let found = going.seen(Some(&up(&going)), listing(69), &abilities, at(69)).unwrap();
     // A look that was made before, and is heard only now.
     assert_eq!(found.seen(None, find(0), &abilities, at(70)), None);
@@ -369,7 +372,7 @@ fn g4_a_machine_that_was_made_after_its_return_began_is_not_gone_by_looks_from_b
 
 #[test]
 fn a_return_is_looked_after_and_over_when_the_provider_says_gone() {
-    let going = running().leaving(Reason::ScaleDown, at(100)).unwrap();
+    let going = running().leaving(permitted(Reason::ScaleDown { asked: false }), at(100)).unwrap();
     assert_eq!(then(&going, true, 100), "terminate");
     let asked = going.asked(Ok(()), at(101));
     assert_eq!(then(&asked, true, 101), "wait until 102");
@@ -387,7 +390,8 @@ fn a_return_is_looked_after_and_over_when_the_provider_says_gone() {
 #[test]
 fn g6_a_machine_that_lives_on_after_its_delete_is_asked_again_and_raises_one_alarm() {
     let abilities = abilities(true, 60);
-    let mut record = running().leaving(Reason::ScaleDown, at(0)).unwrap();
+    let mut record =
+        running().leaving(permitted(Reason::ScaleDown { asked: false }), at(0)).unwrap();
     let (mut now, mut terminates, mut alarms, mut looks) = (0, 0, 0, 0);
     while now < 7200 {
         match next(&record, &abilities, &Limits::default(), at(now)) {
@@ -417,7 +421,7 @@ fn g6_a_machine_that_lives_on_after_its_delete_is_asked_again_and_raises_one_ala
 #[test]
 fn g7_a_404_is_no_proof_and_neither_is_one_listing() {
     let abilities = abilities(true, 60);
-    let going = running().leaving(Reason::ScaleDown, at(100)).unwrap();
+    let going = running().leaving(permitted(Reason::ScaleDown { asked: false }), at(100)).unwrap();
     let asked = going.asked(Err(&Trouble::NotFound("no such machine".to_owned())), at(101));
     assert_eq!((asked.state.as_str(), then(&asked, true, 106).as_str()), ("Terminating", "look"));
     // It is there all the same: asked again.
@@ -438,7 +442,11 @@ fn g7_a_404_is_no_proof_and_neither_is_one_listing() {
 
 #[test]
 fn g8_a_return_without_credentials_is_tried_for_ever_with_patience() {
-    let mut record = running().leaving(Reason::ScaleDown, at(0)).unwrap().alarmed().unwrap();
+    let mut record = running()
+        .leaving(permitted(Reason::ScaleDown { asked: false }), at(0))
+        .unwrap()
+        .alarmed()
+        .unwrap();
     let (mut now, mut waits) = (0, Vec::new());
     for _ in 0..40 {
         assert_eq!(then(&record, true, now), "terminate");
@@ -459,7 +467,10 @@ fn a_look_that_fails_is_made_again_later_and_says_nothing() {
     let later = record.unseen(&credentials(), at(40));
     assert_eq!(then(&later, true, 40), "wait until 60");
     assert_eq!(then(&later, true, 60), "look");
-    let going = running().leaving(Reason::ScaleDown, at(0)).unwrap().asked(Ok(()), at(1));
+    let going = running()
+        .leaving(permitted(Reason::ScaleDown { asked: false }), at(0))
+        .unwrap()
+        .asked(Ok(()), at(1));
     let later = going.unseen(&throttled(Some(70)), at(10));
     assert_eq!(
         (then(&later, true, 10).as_str(), then(&later, true, 80).as_str()),
@@ -473,7 +484,10 @@ fn g11_while_listings_are_in_doubt_absence_says_nothing() {
     let abilities = abilities(true, 0);
     let frozen = |facts: ListingFacts| ListingFacts { frozen: true, ..facts };
     assert_eq!(running().seen(None, frozen(listing(1000)), &abilities, at(1000)), None);
-    let going = running().leaving(Reason::ScaleDown, at(0)).unwrap().asked(Ok(()), at(1));
+    let going = running()
+        .leaving(permitted(Reason::ScaleDown { asked: false }), at(0))
+        .unwrap()
+        .asked(Ok(()), at(1));
     assert_eq!(going.seen(None, frozen(listing(1000)), &abilities, at(1000)), None);
     let later = going.seen(None, frozen(find(100)), &abilities, at(100)).unwrap();
     assert_eq!(
@@ -529,15 +543,18 @@ fn a_machine_that_is_shown_otherwise_than_it_should_is_said_so() {
 }
 
 #[test]
-fn only_a_person_s_reason_takes_the_place_of_another() {
-    let going = running().leaving(Reason::ScaleDown, at(30)).unwrap();
+fn a_stronger_reason_takes_the_place_of_a_weaker_one() {
+    let going = running().leaving(permitted(Reason::ScaleDown { asked: false }), at(30)).unwrap();
     let held = going.asked(Err(&credentials()), at(31));
-    assert_eq!(held.leaving(Reason::Unwanted, at(32)), None);
+    assert_eq!(held.leaving(permitted(Reason::Unwanted), at(32)), None);
     let wanted = Reason::Operator { by: "ada".to_owned(), reason: "costs".to_owned() };
-    let now = held.leaving(wanted.clone(), at(32)).unwrap();
+    let now = held.leaving(permitted(wanted.clone()), at(32)).unwrap();
     assert_eq!((&leaving(&now).reason, leaving(&now).since), (&wanted, at(30)));
     assert_eq!(then(&now, true, 32), "terminate");
-    assert_eq!(now.leaving(Reason::PoolDeleted, at(33)), None);
+    assert_eq!(now.leaving(permitted(Reason::ScaleDown { asked: true }), at(33)), None);
+    let now = now.leaving(permitted(Reason::PoolDeleted), at(33)).unwrap();
+    assert_eq!((&leaving(&now).reason, leaving(&now).since), (&Reason::PoolDeleted, at(30)));
+    assert_eq!(now.leaving(permitted(wanted), at(34)), None);
 }
 
 #[test]
@@ -556,7 +573,7 @@ fn cures_are_remembered_and_the_oldest_is_forgotten() {
 #[test]
 fn every_reason_is_a_sentence() {
     let rows = [
-        (Reason::ScaleDown, "the pool needs fewer nodes"),
+        (Reason::ScaleDown { asked: false }, "the pool needs fewer nodes"),
         (
             Reason::Replaced { by: Some(instance_id(2)), because: "XID 79".to_owned() },
             "workers-00000002 takes its place: XID 79",

@@ -1,6 +1,6 @@
 //! What people are told about an instance: since when, why, and what it costs.
 
-use super::{Cure, Instance, Reason, State};
+use super::{Cure, Departure, Instance, Reason, State};
 use crate::machine::Trouble;
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -20,9 +20,10 @@ impl Reason {
     /// The word, as the API says it.
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Reason::ScaleDown => "ScaleDown",
+            Reason::ScaleDown { .. } => "ScaleDown",
             Reason::PoolDeleted => "PoolDeleted",
             Reason::Replaced { .. } => "Replaced",
+            Reason::Sick { .. } => "Unhealthy",
             Reason::Stale => "RegistrationTimeout",
             Reason::BadHardware { .. } => "BadHardware",
             Reason::Reclaimed => "Reclaimed",
@@ -49,7 +50,9 @@ impl Instance {
     pub fn reason(&self) -> &str {
         match &self.state {
             State::Provisioning(buying) => buying.trouble.as_ref().map_or("", Trouble::reason),
-            State::AwaitingNode { .. } | State::Running { .. } => "",
+            State::AwaitingNode { .. } | State::Running { .. } => {
+                self.departure.as_ref().map_or("", |leaves| leaves.reason.as_str())
+            }
             State::Terminating(leaving) => leaving.reason.as_str(),
             State::Terminated { reason, .. } => reason.as_str(),
             State::Failed { failure, .. } => &failure.reason,
@@ -64,7 +67,13 @@ impl Instance {
                 None => "its provider was asked to make it".into(),
             },
             State::AwaitingNode { .. } => "its node has not registered yet".into(),
-            State::Running { .. } => "its node has registered".into(),
+            State::Running { .. } => match &self.departure {
+                Some(Departure { reason, deadline, .. }) => format!(
+                    "draining until {deadline:.0} at the latest, then it is terminated: {reason}"
+                )
+                .into(),
+                None => "its node has registered".into(),
+            },
             State::Terminating(leaving) => match &leaving.trouble {
                 Some(trouble) => format!("{}; its provider says: {trouble}", leaving.reason).into(),
                 None => leaving.reason.to_string().into(),

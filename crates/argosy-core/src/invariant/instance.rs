@@ -59,6 +59,13 @@ fn first(of: &Instance) -> Option<String> {
 }
 
 fn step(before: &Instance, after: &Instance) -> Option<String> {
+    if before.state.is_over() {
+        // A person found the machine: the record was wrong, and its node still has its name.
+        let found = after.adopted && matches!(after.state, State::AwaitingNode { .. });
+        let same = (&before.id, &before.tenant) == (&after.id, &after.tenant);
+        let legal = before.state == after.state || found && same;
+        return (!legal).then(|| "I7: it was over, and goes on".to_owned());
+    }
     let fixed = [
         ("id", before.id == after.id),
         ("tenant", before.tenant == after.tenant),
@@ -72,10 +79,6 @@ fn step(before: &Instance, after: &Instance) -> Option<String> {
     if let Some((what, _)) = fixed.iter().find(|(_, kept)| !kept) {
         let rule = if *what == "token" { "I2" } else { "I7" };
         return Some(format!("{rule}: its {what} changed"));
-    }
-    if before.state.is_over() {
-        let over = before.state == after.state;
-        return (!over).then(|| "I7: it was over, and goes on".to_owned());
     }
     illegal(&before.state, &after.state)
         .or_else(|| lost("machine", before.machine(), after.machine(), &after.state))
@@ -144,7 +147,7 @@ fn returned(was: &Terminating, is: &Terminating) -> Option<String> {
     if was.alarmed && !is.alarmed {
         return Some("I7: people were told of it, and that is forgotten".to_owned());
     }
-    let weaker = gate::asked_for(&was.reason) || !gate::asked_for(&is.reason);
+    let weaker = gate::strength(&is.reason) <= gate::strength(&was.reason);
     if was.reason != is.reason && weaker {
         return Some("I7: why it has to go changed".to_owned());
     }

@@ -6,7 +6,9 @@
 
 use super::{Frozen, Orphan, ProviderBook};
 use crate::id::ResourceId;
-use crate::instance::{ABSENT_FOR, Instance, InstanceId, ListingFacts, Reason, Sight, State};
+use crate::instance::{
+    ABSENT_FOR, Instance, InstanceId, ListingFacts, Purpose, Reason, Sight, State,
+};
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order};
 use jiff::Timestamp;
 use std::cell::OnceCell;
@@ -401,6 +403,8 @@ impl<'a> Round<'a> {
             price_per_hour: self.price(machine),
         };
         Some(Instance {
+            purpose: Purpose::Seat,
+            departure: None,
             id,
             tenant: facts.tenant,
             pool,

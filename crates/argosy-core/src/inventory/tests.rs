@@ -1,7 +1,7 @@
 use super::{
     ALARMS_MAX, Comparison, Known, Listing, Orphan, PoolFacts, ProviderBook, Reap, compare,
 };
-use crate::fixture::at;
+use crate::fixture::{at, permitted};
 use crate::id::ResourceId;
 use crate::instance::fixture::{
     OURS, abilities, instance_id, intent, machine_of, node_id, order, pool,
@@ -317,7 +317,8 @@ fn an_orphan_keeps_its_age_and_is_forgotten_after_two_listings_without_it() {
 #[test]
 fn a_machine_of_a_record_that_is_over_is_told_of_unless_the_listing_may_lag() {
     let mut world = World::running(3);
-    let going = world.records[0].leaving(Reason::ScaleDown, at(100)).unwrap();
+    let going =
+        world.records[0].leaving(permitted(Reason::ScaleDown { asked: false }), at(100)).unwrap();
     let look = crate::instance::fixture::find(200);
     let gone = shown(1, MachineState::Gone);
     world.records[0] = going.seen(Some(&gone), look, &world.abilities, at(200)).unwrap();
@@ -457,7 +458,10 @@ fn g4_what_was_bought_a_moment_ago_is_not_missed() {
     assert_eq!(world.lists(&ups(1..=2), 600), Comparison::default());
     // Nor is what was told to go.
     let going = |record: &Instance| {
-        record.leaving(Reason::ScaleDown, at(600)).unwrap().asked(Ok(()), at(601))
+        record
+            .leaving(permitted(Reason::ScaleDown { asked: false }), at(600))
+            .unwrap()
+            .asked(Ok(()), at(601))
     };
     world.records = world.records.iter().map(going).collect();
     world.lists(&[], 720);

@@ -7,7 +7,6 @@ use crate::breaker::later;
 use crate::id::ResourceId;
 use crate::instance::Instance;
 use crate::machine::{Order, Trouble};
-use crate::resource::Generation;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 
@@ -32,6 +31,11 @@ impl PoolBook {
             paused: None,
             places: BTreeMap::new(),
             ordered: 0,
+            vain: Vec::new(),
+            update_failed: None,
+            resumed_at: None,
+            good: None,
+            boot_s: None,
         }
     }
 }
@@ -57,15 +61,16 @@ pub fn failed(
         | Trouble::Credentials(_)
         | Trouble::Denied { .. }
         | Trouble::Invalid { .. }
-        | Trouble::Unable(_) => held_against(book, order, number, trouble, now),
+        | Trouble::Unable(_) => held_against(book, order, number, (trouble, false), now),
     }
 }
 
-fn held_against(
+/// The book after something came to nothing at a place; `made` if there was a machine.
+pub(super) fn held_against(
     book: &PoolBook,
     order: &Order,
     number: u32,
-    trouble: &Trouble,
+    (trouble, made): (&Trouble, bool),
     now: Timestamp,
 ) -> PoolBook {
     let mut book = book.clone();
@@ -77,13 +82,14 @@ fn held_against(
         (Some(before), _) => Backoff {
             number: before.number.min(number),
             trouble: trouble.clone(),
+            made: before.made || made,
             ..before.clone()
         },
         (None, before) => {
             let failures = before.map_or(0, |before| before.failures).saturating_add(1);
             let who = format!("{}/{key}", book.pool);
             let until = later(now, delay(&who, failures, BACKOFF_FIRST, BACKOFF_MAX));
-            Backoff { failures, until, trouble: trouble.clone(), number }
+            Backoff { failures, until, trouble: trouble.clone(), number, made }
         }
     };
     if !book.places.contains_key(&key) && PLACES_MAX <= book.places.len() {
@@ -96,32 +102,49 @@ fn held_against(
     book
 }
 
-/// The book after a purchase that worked; `None` if nothing was held against its place.
+/// The book after a purchase that worked; `None` if that says nothing new of its place.
 pub fn bought(book: &PoolBook, order: &Order) -> Option<PoolBook> {
     let key = Place::of(order).key();
-    let mut book = book.places.contains_key(&key).then(|| book.clone())?;
+    // Where machines are made and come to nothing, only one that does its work is news.
+    let disproved = book.places.get(&key).is_some_and(|backoff| !backoff.made);
+    let mut book = disproved.then(|| book.clone())?;
     book.places.remove(&key);
     Some(book)
 }
 
 /// The book after a machine registered; `None` if that says nothing new of the pool.
-pub fn registered(book: &PoolBook, instance: &Instance) -> Option<PoolBook> {
+pub fn registered(book: &PoolBook, instance: &Instance, now: Timestamp) -> Option<PoolBook> {
     let proven_at = book.proven_at.max(Some(instance.ordered_at));
-    (book.stale_in_a_row != 0 || book.proven_at != proven_at).then(|| PoolBook {
+    let took = u32::try_from(now.duration_since(instance.ordered_at).as_secs()).unwrap_or(0);
+    // The slowest of late; one that was quicker shortens it by a quarter of the difference.
+    let boot_s = book
+        .boot_s
+        .map_or(took, |known| if known < took { took } else { known - (known - took) / 4 });
+    let boot_s = Some(boot_s);
+    let news = book.stale_in_a_row != 0 || (book.proven_at, book.boot_s) != (proven_at, boot_s);
+    news.then(|| PoolBook { stale_in_a_row: 0, proven_at, boot_s, ..book.clone() })
+}
+
+/// The book after a person said that it may go on: what came to nothing before does not count.
+pub fn resumed(book: &PoolBook, now: Timestamp) -> PoolBook {
+    PoolBook {
+        paused: None,
         stale_in_a_row: 0,
-        proven_at,
+        update_failed: None,
+        vain: Vec::new(),
+        resumed_at: Some(now),
         ..book.clone()
-    })
+    }
 }
 
 /// The book after a machine never registered: its place is left alone for a while, and after three in a row
-/// nothing more is bought until the spec changes. One that was ordered before, or with, a machine that did
-/// register does not count. `console` is what it wrote, of which the last line is shown.
-pub fn stale(
+/// nothing more is bought until the spec asks for other machines. One that was ordered before, or with, a machine
+/// that did register does not count. `console` is what it wrote, of which the last line is shown.
+pub(super) fn stale(
     book: &PoolBook,
     instance: &Instance,
     console: &str,
-    generation: Generation,
+    made_from: &str,
     now: Timestamp,
 ) -> PoolBook {
     let last = console.lines().map(str::trim).rfind(|line| !line.is_empty());
@@ -130,7 +153,7 @@ pub fn stale(
     let code = "REGISTRATION_TIMEOUT".to_owned();
     let message = format!("{} never registered.{said}", instance.id);
     let trouble = Trouble::Capacity { code, message: message.clone() };
-    let mut book = held_against(book, &instance.order, instance.number, &trouble, now);
+    let mut book = held_against(book, &instance.order, instance.number, (&trouble, true), now);
     // Of a hundred that are ordered at once, three that never come are no sign that the next will not.
     if book.proven_at.is_some_and(|proven_at| instance.ordered_at <= proven_at) {
         return book;
@@ -140,7 +163,7 @@ pub fn stale(
         let row = book.stale_in_a_row;
         book.paused = Some(BuyingPaused {
             since: now,
-            generation,
+            made_from: made_from.to_owned(),
             reason: REGISTRATION_UNHEALTHY.to_owned(),
             message: format!(
                 "{row} machines in a row never registered, so no more are bought. The last was {message}"

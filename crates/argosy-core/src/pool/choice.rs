@@ -60,11 +60,11 @@ pub(super) enum Closed<'a> {
     /// It has nothing of the kind.
     Lacks(String),
     /// Buying failed there lately.
-    Failed(&'a str, Place, &'a Backoff),
+    Failed(&'a str, Place, Backoff),
 }
 
 /// One place, and what its turn depends on.
-struct Candidate<'a> {
+struct Candidate {
     place: Place,
     provider_index: usize,
     priority: u32,
@@ -76,8 +76,10 @@ struct Candidate<'a> {
     load: usize,
     price: Option<f64>,
     availability: u8,
-    backoff: Option<&'a Backoff>,
+    backoff: Option<Backoff>,
     open: bool,
+    /// Whether a purchase there has been without an answer for more than one call.
+    stuck: bool,
 }
 
 /// How many members a zone has, and how many of them are lost.
@@ -97,7 +99,7 @@ impl Load {
 
 /// Gives out places, one purchase after the other.
 pub(super) struct Chooser<'a> {
-    candidates: Vec<Candidate<'a>>,
+    candidates: Vec<Candidate>,
     loads: Vec<Load>,
     closed: Vec<Closed<'a>>,
     /// Which provider's turn it is, by weight.
@@ -114,13 +116,15 @@ pub(super) struct Resident<'a> {
     pub(super) lost: bool,
     /// Whether the provider has not answered yet.
     pub(super) asked: bool,
+    /// Whether it was asked more than once, and gave no clear answer.
+    pub(super) stuck: bool,
 }
 
 impl<'a> Chooser<'a> {
     pub(super) fn new(
         spec: &'a PoolSpec,
         providers: &'a BTreeMap<String, ProviderFacts<'a>>,
-        book: &'a PoolBook,
+        book: &PoolBook,
         residents: impl Iterator<Item = Resident<'a>>,
         now: Timestamp,
     ) -> Self {
@@ -223,6 +227,7 @@ impl<'a> Chooser<'a> {
                             },
                             backoff: None,
                             open: true,
+                            stuck: false,
                         });
                     }
                 }
@@ -234,7 +239,7 @@ impl<'a> Chooser<'a> {
     fn settle(
         &mut self,
         loads: &HashMap<(String, String, String), usize>,
-        book: &'a PoolBook,
+        book: &PoolBook,
         residents: impl Iterator<Item = Resident<'a>>,
         now: Timestamp,
     ) {
@@ -243,6 +248,7 @@ impl<'a> Chooser<'a> {
             keys.insert((provider, region, zone), *load);
         }
         let mut asked: Vec<&Order> = Vec::new();
+        let mut stuck: Vec<&Order> = Vec::new();
         for resident in residents {
             let order = resident.order;
             let key = (order.provider.as_str(), order.region.as_str(), order.zone.as_str());
@@ -253,6 +259,15 @@ impl<'a> Chooser<'a> {
             if resident.asked && !book.places.is_empty() {
                 asked.push(order);
             }
+            if resident.stuck {
+                stuck.push(order);
+            }
+        }
+        if !stuck.is_empty() {
+            let stuck: Vec<Place> = stuck.into_iter().map(Place::of).collect();
+            for candidate in &mut self.candidates {
+                candidate.stuck = stuck.contains(&candidate.place);
+            }
         }
         if book.places.is_empty() {
             return;
@@ -260,9 +275,9 @@ impl<'a> Chooser<'a> {
         let asked: Vec<String> = asked.into_iter().map(|order| Place::of(order).key()).collect();
         for candidate in &mut self.candidates {
             let key = candidate.place.key();
-            candidate.backoff = book.places.get(&key);
+            candidate.backoff = book.places.get(&key).cloned();
             // One that failed is tried with a single machine first.
-            candidate.open = match candidate.backoff {
+            candidate.open = match &candidate.backoff {
                 Some(backoff) => backoff.until <= now && !asked.contains(&key),
                 None => true,
             };
@@ -311,10 +326,10 @@ impl<'a> Chooser<'a> {
         (0..providers).map(wait).collect()
     }
 
-    fn compare(&self, a: &Candidate<'_>, b: &Candidate<'_>, turn: &[usize]) -> Ordering {
-        let load = |of: &Candidate<'_>| self.loads.get(of.load).copied().unwrap_or_default();
+    fn compare(&self, a: &Candidate, b: &Candidate, turn: &[usize]) -> Ordering {
+        let load = |of: &Candidate| self.loads.get(of.load).copied().unwrap_or_default();
         let (load_a, load_b) = (load(a), load(b));
-        let wait = |of: &Candidate<'_>| turn.get(of.provider_index).copied();
+        let wait = |of: &Candidate| turn.get(of.provider_index).copied();
         let by_strategy = match self.strategy {
             Strategy::Priority => Ordering::Equal,
             Strategy::Cost => {
@@ -323,11 +338,11 @@ impl<'a> Chooser<'a> {
             Strategy::RoundRobin => wait(a).cmp(&wait(b)),
             Strategy::Availability => a.availability.cmp(&b.availability),
         };
-        let fixed =
-            |of: &Candidate<'_>| (of.priority, of.provider_index, of.spot_rank, of.region_rank);
-        load_a
-            .shunned()
-            .cmp(&load_b.shunned())
+        let fixed = |of: &Candidate| (of.priority, of.provider_index, of.spot_rank, of.region_rank);
+        // Where others wait for an answer the next one would wait, too.
+        a.stuck
+            .cmp(&b.stuck)
+            .then_with(|| load_a.shunned().cmp(&load_b.shunned()))
             .then(by_strategy)
             .then_with(|| fixed(a).cmp(&fixed(b)))
             .then_with(|| load_a.members.cmp(&load_b.members))
@@ -341,20 +356,20 @@ impl<'a> Chooser<'a> {
         providers: &'a BTreeMap<String, ProviderFacts<'a>>,
     ) -> Vec<Closed<'a>> {
         let turn = self.turn();
-        let mut failed: Vec<&Candidate<'a>> =
+        let mut failed: Vec<&Candidate> =
             self.candidates.iter().filter(|candidate| candidate.backoff.is_some()).collect();
         failed.sort_by(|a, b| self.compare(a, b, &turn));
         let failed = failed.into_iter().filter_map(|candidate| {
             let display =
                 providers.get(&candidate.place.provider).map_or("", |facts| facts.display);
-            Some(Closed::Failed(display, candidate.place.clone(), candidate.backoff?))
+            Some(Closed::Failed(display, candidate.place.clone(), candidate.backoff.clone()?))
         });
         failed.chain(self.closed.iter().cloned()).collect()
     }
 
     /// When a place opens again, the earliest.
     pub(super) fn opens_at(&self) -> Option<Timestamp> {
-        let backoffs = self.candidates.iter().filter_map(|candidate| candidate.backoff);
+        let backoffs = self.candidates.iter().filter_map(|candidate| candidate.backoff.as_ref());
         let closed = self.closed.iter().filter_map(|closed| match closed {
             Closed::Paused(_, paused) => Some(paused.retry_at),
             Closed::NoProvider(_)

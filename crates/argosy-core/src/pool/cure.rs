@@ -7,7 +7,7 @@
 use super::{Member, PoolSpec};
 use crate::breaker::{later, passed};
 use crate::health::{Ends, Finding, HealthState, Severity, decisive};
-use crate::instance::{Cure, Reason, State, Tried};
+use crate::instance::{Cure, Tried};
 use crate::machine::Abilities;
 use crate::node::{Duty, Liveness, Node};
 use crate::recovery::{RecoveryAction, RecoveryChange};
@@ -25,10 +25,6 @@ const REBOOT_FOR: SignedDuration = SignedDuration::from_mins(15);
 const REBOOTS_MAX: usize = 2;
 /// The day of `REBOOTS_MAX`.
 const REBOOTS_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// How many replacements of one node may come to nothing within an hour before a person is asked.
-const REPLACEMENTS_MAX: usize = 3;
-/// The hour of `REPLACEMENTS_MAX`.
-const REPLACEMENTS_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// What to do about a sick node now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +57,6 @@ pub(super) fn treat(
     member: &Member<'_>,
     spec: &PoolSpec,
     abilities: Option<&Abilities>,
-    failed_replacements: &[Timestamp],
     now: Timestamp,
 ) -> Treatment {
     let of_now = |node| of_this_sickness(node, &member.instance.tried);
@@ -91,36 +86,7 @@ pub(super) fn treat(
     if !spec.cures.contains(&Cure::Replace) {
         return Treatment::Human("spec.cures does not let it be replaced");
     }
-    let lately = failed_replacements.iter().filter(|at| !passed(**at, REPLACEMENTS_WITHIN, now));
-    if REPLACEMENTS_MAX <= lately.count() {
-        return Treatment::Human("three replacements within an hour came to nothing");
-    }
     Treatment::Replace
-}
-
-/// When a record that was to take another's place came to nothing although it was bought; `None` if it did not.
-pub(super) fn in_vain(state: &State) -> Option<Timestamp> {
-    match state {
-        State::Terminated { at, reason: Reason::Stale | Reason::BadHardware { .. }, .. } => {
-            Some(*at)
-        }
-        State::Terminating(leaving) => {
-            matches!(leaving.reason, Reason::Stale | Reason::BadHardware { .. })
-                .then_some(leaving.since)
-        }
-        State::Failed { at, failure, .. } => {
-            (failure.reason == "RegistrationTimeout").then_some(*at)
-        }
-        State::Provisioning(_)
-        | State::AwaitingNode { .. }
-        | State::Running { .. }
-        | State::Terminated { .. } => None,
-    }
-}
-
-/// When it may be tried again after too many replacements came to nothing.
-pub(super) fn again_at(failed_replacements: &[Timestamp]) -> Option<Timestamp> {
-    failed_replacements.iter().min().map(|first| later(*first, REPLACEMENTS_WITHIN))
 }
 
 /// What was tried since the node fell ill, or so shortly before that it is still the same illness.

@@ -6,7 +6,7 @@ use super::{
 use crate::fixture::{at, by, cluster, command_id, hold, node};
 use crate::health::{Ends, Finding, HealthState, Severity};
 use crate::instance::{
-    Cure, Failure, Instance, InstanceId, Provisioning, Reason, State, Terminating,
+    Cure, Failure, Instance, InstanceId, Provisioning, Purpose, Reason, State, Terminating,
 };
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, MachineId, Notice, NoticeKind, Offer, Order, Trouble};
@@ -88,6 +88,7 @@ pub(super) struct One {
     pub(super) lost_for: Option<SignedDuration>,
     pub(super) notice: Option<Notice>,
     pub(super) commanded: bool,
+    pub(super) reported_at: Option<Timestamp>,
 }
 
 /// A pool that a picture can be made of.
@@ -218,6 +219,7 @@ impl Town {
             lost_for: one.lost_for,
             notice: one.notice.as_ref(),
             commanded: one.commanded,
+            reported_at: one.reported_at,
         });
         let picture = Picture {
             resource: &self.resource,
@@ -231,6 +233,7 @@ impl Town {
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),
+            drain_for: self.spec.drain_for.unwrap_or(SignedDuration::from_mins(60)),
         };
         look(&picture);
     }
@@ -258,13 +261,32 @@ pub(super) fn told(plan: &Plan) -> String {
         Some(old) => format!("buy {} for {old}", buy.number),
         None => format!("buy {}", buy.number),
     });
-    let steps = plan.steps.iter().map(|step| match step {
+    // What is written down of those who leave is `departs`' to tell.
+    let steps = plan.steps.iter().filter(|step| !matches!(step, Step::Depart { .. }));
+    buys.chain(steps.map(told_step)).collect::<Vec<_>>().join("; ")
+}
+
+/// `a until 3600 for ScaleDown`: what is written down of those who are to go.
+pub(super) fn departs(plan: &Plan) -> String {
+    let steps = plan.steps.iter().filter_map(|step| {
+        let Step::Depart { instance, reason, deadline } = step else { return None };
+        let seconds = deadline.duration_since(at(0)).as_secs();
+        Some(format!("{instance} in {seconds} s for {}", reason.as_str()))
+    });
+    steps.collect::<Vec<_>>().join("; ")
+}
+
+fn told_step(step: &Step) -> String {
+    match step {
+        Step::Depart { instance, .. } => format!("depart {instance}"),
+        Step::Stay { instance } => format!("stay {instance}"),
         Step::Leave { instance, reason } => {
             let why = match reason {
                 Reason::Replaced { by: Some(by), .. } => format!("for {by}"),
                 Reason::Replaced { by: None, .. } => "for nobody".to_owned(),
-                Reason::ScaleDown
+                Reason::ScaleDown { .. }
                 | Reason::PoolDeleted
+                | Reason::Sick { .. }
                 | Reason::Stale
                 | Reason::BadHardware { .. }
                 | Reason::Reclaimed
@@ -285,8 +307,7 @@ pub(super) fn told(plan: &Plan) -> String {
         Step::Diagnose { node, .. } => format!("diagnose {node}"),
         Step::Reboot { node, .. } => format!("reboot {node}"),
         Step::Condemn { serials, .. } => format!("condemn {}", serials.join(" ")),
-    });
-    buys.chain(steps).collect::<Vec<_>>().join("; ")
+    }
 }
 
 pub(super) fn finding(key: &str, gpu: &str, message: &str) -> Finding {
@@ -339,8 +360,11 @@ pub(super) fn one(
     let state_of = match state {
         "asked" => State::Provisioning(Provisioning::default()),
         "coming" => awaiting,
-        "leaving" => leaving(Reason::ScaleDown),
-        "gone" => over(Reason::Vanished),
+        "leaving" => leaving(Reason::ScaleDown { asked: true }),
+        "gone" => {
+            let node = Some(node_id.clone());
+            State::Terminated { machine: None, node, at: at(-60), reason: Reason::Vanished }
+        }
         "gone-bad" => over(Reason::BadHardware { serial: "s".to_owned() }),
         "stale" => State::Failed { at: at(-60), failure, console: String::new() },
         _ => running,
@@ -358,6 +382,9 @@ pub(super) fn one(
         replaces,
         at(-age),
     );
+    if instance.replaces.is_some() {
+        instance.purpose = Purpose::Sick;
+    }
     instance.state = state_of;
     let mut one = One {
         instance,
@@ -367,6 +394,7 @@ pub(super) fn one(
         lost_for: None,
         notice: None,
         commanded: false,
+        reported_at: Some(at(0)),
     };
     if has_node {
         set(&mut one, state);

@@ -1,13 +1,17 @@
 //! What the adapter `machines` reports of a pool: in words that say what is, what is being done, and what
 //! somebody should do.
 
+use super::book::REGISTRATION_UNHEALTHY;
 use super::choice::{Closed, Place};
 use super::cure::ailment;
-use super::plan::{Blocked, Cost, Purpose, Sick, Summary};
-use super::{Backoff, Member, Picture};
-use crate::instance::State;
+use super::plan::{Blocked, Cost, Sick, Summary};
+use super::{
+    Backoff, COST_GUARD, IN_VAIN, Member, NOT_MADE, PRICE_UNKNOWN, Picture, PoolBook, TAKEN_BACK,
+};
+use crate::instance::{Purpose, State};
 use crate::machine::Trouble;
 use crate::node::Node;
+use crate::span::Written;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -133,8 +137,16 @@ pub(super) fn removing(picture: &Picture<'_>, left: &[usize], cost: &Cost<'_>) -
                 | State::Failed { .. } => None,
             },
         );
-    let said =
+    let mut said =
         troubled.map(|trouble| format!("; the provider says: {trouble}")).unwrap_or_default();
+    let deadlines = left.iter().filter_map(|index| {
+        let departure = picture.members.get(*index)?.instance.departure.as_ref()?;
+        Some(departure.deadline)
+    });
+    let deadlines: Vec<Timestamp> = deadlines.collect();
+    if let Some(last) = deadlines.iter().max() {
+        let _ = write!(said, "; {} draining, until {last:.0} at the latest", deadlines.len());
+    }
     let mut data = Map::new();
     data.insert("nodesWanted".to_owned(), json!(0));
     data.insert("nodesReady".to_owned(), json!(0));
@@ -148,16 +160,24 @@ pub(super) fn removing(picture: &Picture<'_>, left: &[usize], cost: &Cost<'_>) -
     }
 }
 
-/// Of a pool that is wanted.
+/// Of a pool that is wanted; `book` as it will be kept.
 pub(super) fn of(
     picture: &Picture<'_>,
+    book: &PoolBook,
     summary: &Summary<'_>,
     cost: &Cost<'_>,
     now: Timestamp,
 ) -> Outcome {
-    let teller = Teller { picture, summary, cost, now };
+    let teller = Teller { picture, book, summary, cost, now };
+    if book.update_failed.is_some() && 0 < summary.outdated {
+        return teller.update_failed();
+    }
     let wanted = usize::try_from(summary.target).unwrap_or(usize::MAX);
     let enough = wanted <= summary.ready.len();
+    let in_vain = book.paused.as_ref().is_some_and(|paused| paused.reason == IN_VAIN);
+    if in_vain && !(enough && summary.sick.is_empty()) {
+        return teller.replaced_in_vain();
+    }
     match &summary.blocked {
         Some((Purpose::Seat, blocked)) => return teller.refused(blocked),
         Some((Purpose::Sick, blocked)) if !enough => return teller.replacement_blocked(blocked),
@@ -178,6 +198,7 @@ pub(super) fn of(
 
 struct Teller<'t, 'p, 'a> {
     picture: &'t Picture<'a>,
+    book: &'t PoolBook,
     summary: &'t Summary<'p>,
     cost: &'t Cost<'p>,
     now: Timestamp,
@@ -221,7 +242,53 @@ impl Teller<'_, '_, '_> {
                 "; others leave after the first listing of the machines at {display}"
             );
         }
+        self.say_kept(&mut message);
+        if let Some(paused) = &self.book.paused {
+            let _ = write!(message, "; {}", paused.message);
+        }
         Outcome::Ready { reason: "AllNodesReady".to_owned(), message, data: self.data() }
+    }
+
+    /// Who is to go, and what keeps them: they cost until they are gone.
+    fn say_kept(&self, message: &mut String) {
+        let kept = &self.summary.kept;
+        let Some((_, held)) = kept.first() else { return };
+        let names: Vec<&str> =
+            kept.iter().filter_map(|(index, _)| name(self.picture, *index)).collect();
+        let prices = kept.iter().map(|(index, _)| {
+            self.picture.members.get(*index).and_then(|member| member.instance.cost_per_hour())
+        });
+        let sum: Option<f64> = prices.sum();
+        let cost = sum.map_or_else(String::new, |sum| format!(" at ${sum:.2} per hour"));
+        let stay = if kept.len() == 1 { "is to go and stays" } else { "are to go and stay" };
+        let _ = write!(message, "; {} {stay}{cost}: {held}", listed(&names));
+    }
+
+    /// An update made things worse, and was stopped.
+    fn update_failed(&self) -> Outcome {
+        let Summary { target, outdated, .. } = self.summary;
+        let mut message = format!("{}; the update was stopped", self.counted());
+        if let Some(failed) = &self.book.update_failed {
+            let _ = write!(
+                message,
+                ": {} is of the new kind and was sick within an hour of its registration: {}",
+                failed.instance, failed.because
+            );
+        }
+        let _ = write!(message, "; {outdated} of {target} are as they were before");
+        self.say_kept(&mut message);
+        let guidance = "Change the spec, go back with argosy nodepool resume POOL --rollback, or go on with \
+                        argosy nodepool resume POOL.";
+        self.failed("UpdateFailed", message, guidance, (true, false))
+    }
+
+    /// What is bought does no work, so nothing more is bought.
+    fn replaced_in_vain(&self) -> Outcome {
+        let why = self.book.paused.as_ref().map(|paused| paused.message.as_str());
+        let message = format!("{}. {}", self.counted(), why.unwrap_or_default());
+        let guidance = "Find out why new machines are sick: the image, the driver, the hardware. Buying goes on \
+                        when the spec asks for other machines, or with argosy nodepool resume POOL.";
+        self.failed("NeedsHuman", message, guidance, (true, false))
     }
 
     fn progress(&self) -> Outcome {
@@ -322,15 +389,32 @@ impl Teller<'_, '_, '_> {
     }
 
     fn updating(&self) -> Outcome {
-        let Summary { target, outdated, outdated_in, window, stopped, .. } = self.summary;
+        let Summary {
+            target, outdated, outdated_in, window, window_short, soaking, stopped, ..
+        } = self.summary;
         let what = outdated_in.as_ref().map(|what| format!(": {what}")).unwrap_or_default();
         let mut message =
             format!("{}; {outdated} of {target} to be replaced{what}", self.counted());
         if let Some(stopped) = stopped {
             let _ = write!(message, "; they stay for now: {stopped}");
+        } else if let Some(takes) = window_short {
+            let _ = write!(
+                message,
+                "; what is left of the maintenance window is shorter than one replacement may take: {} \
+                 (boot, minReady and drain)",
+                Written(*takes)
+            );
         } else if let Some(opens) = window {
             let _ = write!(message, "; the next maintenance window opens at {opens}");
         }
+        if let Some(first) = soaking.first().and_then(|index| name(self.picture, *index)) {
+            let least = Written(self.picture.spec.min_ready);
+            let _ = write!(
+                message,
+                "; {first} is new, and has to be in service for {least} (minReady)"
+            );
+        }
+        self.say_kept(&mut message);
         let waiting = self.waiting_for();
         if !waiting.is_empty() {
             let _ = write!(message, "; {}", waiting.join("; "));
@@ -400,7 +484,7 @@ impl Teller<'_, '_, '_> {
     fn refusal(&self, blocked: &Blocked<'_>) -> Refusal {
         match blocked {
             Blocked::Paused(paused) => Refusal {
-                reason: super::book::REGISTRATION_UNHEALTHY,
+                reason: REGISTRATION_UNHEALTHY,
                 message: format!("{}. {}", self.counted(), paused.message),
                 guidance:
                     "Find out why machines do not come up: the image, the network, the agent's \
@@ -409,13 +493,26 @@ impl Teller<'_, '_, '_> {
                 healthy: false,
             },
             Blocked::Cost { sum, next, max } => Refusal {
-                reason: "CostGuard",
+                reason: COST_GUARD,
                 message: format!(
                     "{}. The pool costs ${sum:.2} per hour; another node for ${next:.2} would exceed \
                      spec.maxHourlyCost, which is ${max:.2}",
                     self.counted()
                 ),
                 guidance: "Raise spec.maxHourlyCost, or ask for fewer or cheaper nodes.".to_owned(),
+                healthy: true,
+            },
+            Blocked::PriceUnknown { machine_type, provider } => Refusal {
+                reason: PRICE_UNKNOWN,
+                message: format!(
+                    "{}. spec.maxHourlyCost is set, and the price of {machine_type} at {} is not known",
+                    self.counted(),
+                    self.display(provider)
+                ),
+                guidance: format!(
+                    "Set the price in the configuration (providers.{provider}.prices, or price_per_hour \
+                     where the provider lists its machine types), or remove spec.maxHourlyCost."
+                ),
                 healthy: true,
             },
             Blocked::BadHardware { machines, until } => Refusal {
@@ -522,6 +619,11 @@ impl Teller<'_, '_, '_> {
                         ),
                     )
                 }
+            }
+            Trouble::Capacity { code, message } if own_reason(code).is_some() => {
+                let (reason, way) = own_reason(code).unwrap_or_default();
+                way.clone_into(&mut guidance);
+                (reason, format!("{}. {message}", self.counted()))
             }
             Trouble::Capacity { code, .. } => {
                 guidance =
@@ -633,6 +735,29 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// `null` if somebody's price is not known: a sum that leaves it out would be a lie.
+/// The reason and the way out of what we hold against a place ourselves; `None` of what its provider says.
+fn own_reason(code: &str) -> Option<(&'static str, &'static str)> {
+    match code {
+        COST_GUARD => Some((
+            COST_GUARD,
+            "Raise machines.max_hourly_cost in the configuration, or ask for fewer or cheaper nodes.",
+        )),
+        PRICE_UNKNOWN => Some((
+            PRICE_UNKNOWN,
+            "Set the price in the configuration, or remove machines.max_hourly_cost.",
+        )),
+        TAKEN_BACK => Some((
+            "TakenBack",
+            "It is tried again. Choose capacity on-demand, or another zone, region or machine type.",
+        )),
+        NOT_MADE => Some((
+            "ProvisioningGivenUp",
+            "It is tried again. Ask the provider why its API does not answer, or name another in spec.providers.",
+        )),
+        _ => None,
+    }
+}
+
 fn per_hour(cost: &Cost<'_>) -> Value {
     // Sums of prices have a tail of digits that nobody wants to read.
     if cost.unknown { Value::Null } else { json!((cost.sum * 10_000.0).round() / 10_000.0) }

@@ -5,12 +5,12 @@ mod planner;
 mod stand;
 
 pub(super) use cost::Cost;
-pub(super) use planner::{Blocked, Purpose, Sick, Summary};
+pub(super) use planner::{Blocked, Sick, Summary};
 pub(super) use stand::Standing;
 
 use super::outcome::Outcome;
 use super::{PoolBook, PoolSpec};
-use crate::instance::{Instance, InstanceId, Reason};
+use crate::instance::{Instance, InstanceId, Purpose, Reason};
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, Notice, Offer, Order};
 use crate::node::{Node, NodeId};
@@ -44,6 +44,8 @@ pub struct Picture<'a> {
     pub act_after: SignedDuration,
     /// How long a machine may be without a node, and a node without its first checks.
     pub register_within: SignedDuration,
+    /// How long a node's work has to end when it leaves.
+    pub drain_for: SignedDuration,
 }
 
 /// One machine of a pool.
@@ -65,6 +67,8 @@ pub struct Member<'a> {
     pub notice: Option<&'a Notice>,
     /// Whether a command to cordon, drain, release or test it is on its way.
     pub commanded: bool,
+    /// When its agent last reported its checks, as far as we listened.
+    pub reported_at: Option<Timestamp>,
 }
 
 /// What is known of a provider.
@@ -114,6 +118,8 @@ pub struct Buy {
     pub order: Order,
     /// Whose place it is to take.
     pub replaces: Option<InstanceId>,
+    /// What for.
+    pub purpose: Purpose,
     /// Why.
     pub why: String,
 }
@@ -121,7 +127,22 @@ pub struct Buy {
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Return the machine: `Instance::leaving`, then the gate.
+    /// Write down that it is to go, and until when its work may last: `gate::permit`, then
+    /// `Instance::departing`. The commands to its node follow.
+    Depart {
+        /// Which.
+        instance: InstanceId,
+        /// Why.
+        reason: Reason,
+        /// When it goes although work may be left.
+        deadline: Timestamp,
+    },
+    /// It is wanted after all: `Instance::staying`.
+    Stay {
+        /// Which.
+        instance: InstanceId,
+    },
+    /// Return the machine: `gate::permit`, `Instance::leaving`, then `gate::release`.
     Leave {
         /// Which.
         instance: InstanceId,

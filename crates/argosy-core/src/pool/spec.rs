@@ -59,6 +59,11 @@ pub struct PoolSpec {
     pub max_unavailable: Unavailable,
     /// How many must be in service while we disturb others.
     pub min_available: u32,
+    /// How long a new node must have been in service, healthy, before what it replaces is drained and the next
+    /// one is replaced.
+    pub min_ready: SignedDuration,
+    /// Whether a sick node may be returned before its replacement is bought.
+    pub replacement: Replacement,
     /// Labels of its nodes.
     pub labels: BTreeMap<String, String>,
 }
@@ -118,6 +123,17 @@ pub enum Remedy {
     Replace,
 }
 
+/// Whether a sick node may be returned before its replacement is bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replacement {
+    /// Another is bought first; where a provider has had none for some time, the sick one is drained and
+    /// returned first.
+    #[default]
+    Auto,
+    /// Never.
+    Surge,
+}
+
 /// How many nodes may be out of service by our own doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unavailable {
@@ -149,6 +165,9 @@ impl Default for PoolSpec {
             drain_for: None,
             max_unavailable: Unavailable::Percent(10.0),
             min_available: 0,
+            // Long enough for several rounds of an agent's checks, and for work to begin.
+            min_ready: SignedDuration::from_mins(5),
+            replacement: Replacement::Auto,
             labels: BTreeMap::new(),
         }
     }
@@ -197,6 +216,22 @@ impl PoolSpec {
             drain_for: self.drain_for.unwrap_or(defaults.drain_for),
             ..defaults.clone()
         }
+    }
+
+    /// What its machines are made from. Where this is the same, another spec asks for no other machines.
+    pub fn made_from(&self) -> String {
+        let places = self.providers.iter().map(|choice| {
+            let ProviderChoice { name, regions, machine_type, .. } = choice;
+            format!("{name} {} {}", regions.join("+"), machine_type.as_deref().unwrap_or_default())
+        });
+        let places: Vec<String> = places.collect();
+        let capacity = match self.capacity {
+            Capacity::OnDemand => "on-demand",
+            Capacity::Spot => "spot",
+            Capacity::SpotPreferred => "spot-preferred",
+        };
+        let (types, zones) = (self.types.join("+"), self.zones.join("+"));
+        format!("{}|{types}|{capacity}|{zones}|{}", self.image, places.join(","))
     }
 
     /// How many nodes it is to have, if an autoscaler that it has wants so many.

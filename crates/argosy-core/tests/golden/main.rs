@@ -141,6 +141,7 @@ fn resource() -> Resource {
         created: by("ada", 0),
         updated: by("ada", 3),
         deletion: Some(by("eve", 3)),
+        without_drain: false,
         started: Some(at(1)),
         phase_since: at(3),
         conditions,

@@ -414,6 +414,7 @@ fn resource(kind: Kind, number: u8, name: &str, spec: Value) -> Resource {
         created: stamp.clone(),
         updated: stamp.clone(),
         deletion: None,
+        without_drain: false,
         started: None,
         phase_since: stamp.at,
         conditions: Vec::new(),

@@ -156,7 +156,7 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         machine: Some(machine.clone()),
         node: None,
         since: Timestamp::UNIX_EPOCH,
-        reason: Reason::ScaleDown,
+        reason: Reason::ScaleDown { asked: false },
         calls: 0,
         retry_at: None,
         trouble: None,
@@ -175,19 +175,15 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         ordered_at: Timestamp::UNIX_EPOCH,
         why: String::new(),
         replaces: None,
+        purpose: argosy_core::instance::Purpose::Seat,
         adopted: false,
+        departure: None,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),
         state: State::Terminating(leaving),
     };
-    let guards = Guards {
-        installation: Uuid::from_u128(7),
-        shown: None,
-        compared: true,
-        frozen: None,
-        stopped: None,
-    };
+    let guards = Guards { installation: Uuid::from_u128(7), shown: None, compared: true };
     gate::release(&instance, &guards).unwrap()
 }
 

@@ -42,6 +42,7 @@ fn resource(kind: Kind, number: u8, name: &str, spec: Value, labels: Value) -> R
         created: stamp.clone(),
         updated: stamp.clone(),
         deletion: None,
+        without_drain: false,
         started: None,
         phase_since: stamp.at,
         conditions: Vec::new(),

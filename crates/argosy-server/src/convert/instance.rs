@@ -94,8 +94,9 @@ fn replaced_by(state: &State) -> Option<String> {
     };
     match reason {
         Reason::Replaced { by, .. } => by.as_ref().map(ToString::to_string),
-        Reason::ScaleDown
+        Reason::ScaleDown { .. }
         | Reason::PoolDeleted
+        | Reason::Sick { .. }
         | Reason::Stale
         | Reason::BadHardware { .. }
         | Reason::Reclaimed

@@ -135,6 +135,15 @@ impl Members {
         })
     }
 
+    /// True or false; false if it is left out.
+    pub(crate) fn flag(&mut self, name: &'static str) -> bool {
+        self.take(name, |value, field| match value {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(other) => Err(wrong_type(field, "a boolean", &other)),
+        })
+    }
+
     /// A whole number that may be left out.
     pub(crate) fn whole(&mut self, name: &'static str, min: i64, max: i64) -> Option<i64> {
         self.take(name, |value, field| {

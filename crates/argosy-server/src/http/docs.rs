@@ -206,6 +206,7 @@ fn example(route: &Route) -> String {
         Some("BacktestRequest") => {
             r#"{"policy":{"rules":[{"name":"xid","condition":"event.event_type == \"xid\"","result":"unhealthy"}]}}"#
         }
+        Some("PoolResume") => r#"{"reason":"the new image has no driver","rollback":true}"#,
         Some("SafetyReason") => r#"{"reason":"the switch is being replaced"}"#,
         _ => "",
     };

@@ -12,16 +12,15 @@ use crate::problem::{Fault, internal};
 use argosy_api::safety::Released;
 use argosy_control::Stored;
 use argosy_control::instance::InstanceQuery;
-use argosy_control::resource::Target;
+use argosy_control::resource::{Target, Write};
 use argosy_control::watch::WatchInstances;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::Instance;
-use argosy_core::resource::Kind;
+use argosy_core::resource::{Kind, Patch, Strategy};
 use argosy_core::search::{Filter, Order, SearchError};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
-use serde_json::Value;
 
 pub(super) async fn list(ask: &Ask) -> Answer {
     let query = ask.query()?;
@@ -88,11 +87,7 @@ pub(super) async fn terminate(ask: &Ask) -> Answer {
     ask.query()?;
     let mut members = Members::new("", ask.object()?);
     let reason = reason(&mut members);
-    let force = members.take("force", |value, field| match value {
-        None => Ok(false),
-        Some(Value::Bool(force)) => Ok(force),
-        Some(other) => Err(member::wrong_type(field, "a boolean", &other)),
-    });
+    let force = members.flag("force");
     let (reason, force) = members.finish((reason, force)).map_err(Fault::fields)?;
     let instance = instances.terminate(&ask.caller, id, &reason, force).await?.stored;
     let shown = json(StatusCode::ACCEPTED, &convert::instance::wire(&instance))?;
@@ -178,9 +173,22 @@ pub(super) async fn simulate(ask: &Ask) -> Answer {
 }
 
 pub(super) async fn resume(ask: &Ask) -> Answer {
+    let cluster = ask.query()?.text("cluster").map(str::to_owned);
+    let reference = ask.name("nodepool_id").unwrap_or_default();
+    let target = Target { kind: Kind::NodePool, cluster: cluster.as_deref(), reference };
     let pool = named_pool(ask)?;
-    let why = why(ask)?;
-    let released = ask.server.control.instances.resume(&ask.caller, pool, &why).await?;
+    let mut members = Members::new("", ask.object()?);
+    let why = reason(&mut members);
+    let rollback = members.flag("rollback");
+    members.finish(()).map_err(Fault::fields)?;
+    let control = &ask.server.control;
+    if rollback {
+        let spec = Some(control.instances.good_spec(&ask.caller, pool)?);
+        let patch = Patch { spec, labels: None, strategy: Strategy::Replace };
+        control.resources.patch(&ask.caller, target, &patch, Write::default()).await?;
+    }
+    let resumed = control.instances.resume(&ask.caller, pool, &why).await?;
+    let released = resumed || rollback;
     json(StatusCode::OK, &Released { released })
 }
 

@@ -42,6 +42,7 @@ async fn call(world: &World, who: &str, route: &Route, count: usize) -> Answer {
         Some("PolicyPut") => policy,
         Some("ExplainRequest") => json!({ "event": { "event_type": "xid" } }),
         Some("BacktestRequest") => json!({ "policy": policy }),
+        Some("PoolResume") => json!({ "reason": "a walk" }),
         Some("InstanceTerminate") => json!({ "reason": "a walk" }),
         Some("InstanceAdopt") => json!({
             "provider": format!("cloud-{count}"),

@@ -8,7 +8,7 @@ use crate::output::{Format, Grid, Paint, Screen, clean, document, indent, note, 
 use crate::session::Session;
 use crate::view::{Times, to_value};
 use argosy_api::client::{ClientError, Collection};
-use argosy_api::instance::{PoolExplanation, PoolSample, SimulateRequest, Simulation};
+use argosy_api::instance::{PoolExplanation, PoolResume, PoolSample, SimulateRequest, Simulation};
 use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -62,18 +62,23 @@ pub(super) struct Simulate {
     boot: Duration,
 }
 
-/// Let buying go on for a node pool whose machines did not register.
+/// Let buying and updating go on for a node pool that stopped.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Three machines in a row whose nodes never register stop it, so that a broken image does not buy for ever.
+A pool stops buying when three machines in a row never register, or new machines are sick within an hour; and it stops
+an update when nodes of the new kind turn sick. `argosy nodepool explain` says which, and why.
 
 Examples:
   argosy nodepool explain prod/h100
-  argosy nodepool resume prod/h100 --reason 'the image is mended'")]
+  argosy nodepool resume prod/h100 --reason 'the image is mended'
+  argosy nodepool resume prod/h100 --rollback --reason 'the new image has no driver'")]
 pub(super) struct Resume {
     /// Which.
     #[arg(value_name = "NODEPOOL")]
     name: String,
+    /// Go back to the last spec with which all nodes were in service.
+    #[arg(long)]
+    rollback: bool,
     /// Why; it is kept in the audit log.
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -260,16 +265,17 @@ fn steps(session: &Session, simulated: &Simulation) -> String {
 
 /// `argosy nodepool resume`
 pub(super) async fn resume(session: &Session, noun: &Noun, args: &Resume) -> Result<Exit, Failure> {
-    let reason = reason(&args.reason)?;
+    let body = PoolResume { reason: reason(&args.reason)?.to_owned(), rollback: args.rollback };
     let of = named(noun, &args.name);
-    let resumed = match session.client.resume_nodepool(of.0, of.1, reason).await {
+    let resumed = match session.client.resume_nodepool(of.0, of.1, &body).await {
         Ok(resumed) => resumed,
         Err(error) => return Err(missing(session, error, of).await),
     };
     let name = clean(&noun.reference(&args.name));
     match resumed {
-        true => note(&format!("machines are bought for {name} again")),
-        false => note(&format!("buying had not stopped for {name}")),
+        true if args.rollback => note(&format!("{name} goes back to the last spec that worked")),
+        true => note(&format!("{name} goes on")),
+        false => note(&format!("{name} had not stopped")),
     }
     Ok(Exit::Ok)
 }

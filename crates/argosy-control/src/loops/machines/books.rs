@@ -2,7 +2,7 @@
 //! audit record and under our lease.
 
 use super::shelf::Shelf;
-use super::step::put_book;
+use super::step::{permit, put_book};
 use super::{Bench, SELF};
 use crate::Error;
 use crate::command::sheet::abandon;
@@ -310,31 +310,29 @@ pub(super) async fn no_room(
 /// Gives up on a machine whose node never came.
 pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Result<(), Error> {
     let decide = |view: &View, now: Timestamp| {
-        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, ())) };
+        let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, None)) };
         // It may have come while its console was read.
         let waits = matches!(before.value.state, State::AwaitingNode { .. });
         if !waits || view.node(record.id.as_str()).is_some() {
-            return Ok((None, ()));
+            return Ok((None, None));
         }
-        let Some(after) = before.value.leaving(Reason::Stale, now) else { return Ok((None, ())) };
+        let permit = match permit(view, &before.value, Reason::Stale) {
+            Ok(permit) => permit,
+            Err(held) => return Ok((None, Some(held))),
+        };
+        let Some(after) = before.value.leaving(permit, now) else { return Ok((None, None)) };
         let after = after.kept_console(console).unwrap_or(after);
         let mut txn = fenced(bench, now);
         put(&mut txn, view, "stale", before, after, now)?;
-        let pool = view.resource(record.pool);
-        // What was ordered before somebody changed the spec says nothing about the spec as it is.
-        if pool.is_some_and(|pool| record.ordered_at < pool.value.updated.at) {
-            return Ok((Some(txn), ()));
-        }
-        let generation = pool.map_or(0, |pool| pool.value.generation);
-        let book = view.pool_book(record.pool);
-        let fresh = PoolBook::new(record.pool);
-        let known = book.map_or(&fresh, |book| &*book.value);
-        let after = pool::stale(known, &before.value, console, generation, now);
-        put_book(&mut txn, book, after, &system(SELF), now);
-        Ok((Some(txn), ()))
+        Ok((Some(txn), None))
     };
-    bench.office.decide(decide).await?;
-    warn!(instance = %record.id, "a machine never registered and is returned");
+    match bench.office.decide(decide).await?.1 {
+        Some(held) => warn!(instance = %record.id, %held, "a machine never registered and stays"),
+        None => {
+            bench.office.stats.machines_stale.add_one();
+            warn!(instance = %record.id, "a machine never registered and is returned");
+        }
+    }
     Ok(())
 }
 
@@ -351,7 +349,7 @@ pub(super) async fn registered(
         put(&mut txn, view, "register", before, after, now)?;
         let book = view.pool_book(record.pool);
         if let Some(book) = book
-            && let Some(after) = pool::registered(&book.value, &before.value)
+            && let Some(after) = pool::registered(&book.value, &before.value, now)
         {
             put_book(&mut txn, Some(book), after, &system(SELF), now);
         }

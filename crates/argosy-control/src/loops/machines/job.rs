@@ -1,7 +1,7 @@
 //! What talks to a provider: each beside the desk, and each writes down what came of it.
 
 use super::shelf::{Guarding, Slots};
-use super::{Bench, Ended, SELF, books, node_id, picture};
+use super::{Bench, Ended, SELF, books, node_id};
 use crate::Error;
 use crate::provider::Provider;
 use crate::stats::MachineAlarm;
@@ -171,18 +171,13 @@ async fn terminate(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(
     let id = work.record.id.as_str();
     let found = bench.office.store.read(|view| {
         let record = view.instance(id)?.value.clone();
-        let book = view.provider_book(&record.order.provider).map(|book| book.value.clone());
-        let stopped = picture::stopped(view, &record.tenant, &record.pool_name);
-        Some((record, book, stopped))
+        Some(record)
     });
-    let Some((record, book, stopped)) = found else { return Ok(()) };
-    let frozen = book.as_ref().and_then(|book| book.frozen.as_ref());
+    let Some(record) = found else { return Ok(()) };
     let guards = Guards {
         installation: bench.installation,
         shown: record.machine().and_then(|machine| work.guards.shown.get(machine)),
         compared: work.guards.compared,
-        frozen: frozen.map(|frozen| frozen.message.as_str()),
-        stopped: stopped.as_deref(),
     };
     let doomed = match gate::release(&record, &guards) {
         Ok(doomed) => doomed,
@@ -215,9 +210,7 @@ async fn stale(bench: &Bench, cloud: &dyn Provider, record: &Arc<Instance>) -> R
         }
         Some(_) | None => String::new(),
     };
-    books::stale(bench, record, &console).await?;
-    bench.office.stats.machines_stale.add_one();
-    Ok(())
+    books::stale(bench, record, &console).await
 }
 
 /// Says once that a machine which should be gone still costs.
@@ -277,8 +270,6 @@ pub(super) async fn reap(
         installation: bench.installation,
         shown: guarding.shown.get(&orphan.machine),
         compared: guarding.compared,
-        frozen: None,
-        stopped: None,
     };
     let doomed = match gate::reap(&orphan, &guards) {
         Ok(doomed) => doomed,

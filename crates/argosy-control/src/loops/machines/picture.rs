@@ -52,6 +52,7 @@ pub(super) struct Seen {
     /// Known only where some are to leave.
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
+    reported_at: Option<Timestamp>,
     /// What came of the cure that was last tried, if that is known and not written down yet.
     pub(super) concluded: Option<String>,
 }
@@ -183,6 +184,7 @@ impl Scene {
             its_turn,
             act_after: settings.act_after,
             register_within: bench.settings().limits.registration,
+            drain_for: spec.drain_for.unwrap_or(settings.drain_for),
         };
         argosy_core::pool::plan(&picture, now)
     }
@@ -251,6 +253,7 @@ impl Seen {
             lost_for: self.lost_for,
             notice: self.record.value.notice.as_ref(),
             commanded: self.commanded,
+            reported_at: self.reported_at,
         }
     }
 }
@@ -265,12 +268,8 @@ fn seen(
 ) -> Seen {
     let id = record.value.id.as_str();
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant).cloned();
-    let mut ours = view.commands_of(id).rev().filter(|command| command.value.by == SELF);
-    let last = ours.next().map(|last| &last.value);
-    let retry_at = last.and_then(|last| last.failed_until()).filter(|until| now < *until);
-    let open = last.is_some_and(|last| !last.state.is_done())
-        || ours.any(|command| !command.value.state.is_done());
-    let is_heard = || bench.board.find(id).is_some_and(|pulse| pulse.live().heard_at.is_some());
+    let (commanded, retry_at) = told(view, id, now);
+    let live = bench.board.live(id);
     let lost_since = match &node {
         Some(node) => {
             let lost = node.value.liveness == Liveness::Unreachable;
@@ -280,10 +279,11 @@ fn seen(
     };
     Seen {
         concluded: concluded(view, &record.value, node.as_ref(), now),
-        commanded: retry_at.is_some() || open,
+        commanded,
         retry_at,
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
-        heard: !excused || is_heard(),
+        heard: !excused || live.heard_at.is_some(),
+        reported_at: live.reported_at,
         utilization: None,
         lost_for: lost_since
             .filter(|_| !excused)
@@ -291,6 +291,17 @@ fn seen(
         record: record.clone(),
         node,
     }
+}
+
+/// Whether a node has been told something by the pool that it has yet to do, or failed to do a moment ago; and
+/// when it may be told again then.
+pub(super) fn told(view: &View, node: &str, now: Timestamp) -> (bool, Option<Timestamp>) {
+    let mut ours = view.commands_of(node).rev().filter(|command| command.value.by == SELF);
+    let last = ours.next().map(|last| &last.value);
+    let retry_at = last.and_then(|last| last.failed_until()).filter(|until| now < *until);
+    let open = last.is_some_and(|last| !last.state.is_done())
+        || ours.any(|command| !command.value.state.is_done());
+    (retry_at.is_some() || open, retry_at)
 }
 
 /// How long a node that was booted again has to show whether it is well.

@@ -105,11 +105,16 @@ impl Shelf {
 
     /// What a machine costs an hour, in US dollars.
     pub(super) fn price(&self, machine: &Machine) -> Option<f64> {
+        self.price_of(&machine.machine_type, &machine.region, machine.spot)
+    }
+
+    /// What such a machine costs an hour now, in US dollars.
+    pub(super) fn price_of(&self, machine_type: &str, region: &str, spot: bool) -> Option<f64> {
         let of_it = |offer: &&Offer| {
-            offer.machine_type == machine.machine_type
-                && (offer.region == machine.region || machine.region.is_empty())
+            offer.machine_type == machine_type && (offer.region == region || region.is_empty())
         };
         let offer = self.offers.iter().find(of_it)?;
-        if machine.spot { offer.spot_price_per_hour } else { offer.price_per_hour }
+        let price = if spot { offer.spot_price_per_hour } else { offer.price_per_hour };
+        price.filter(|price| price.is_finite() && 0.0 <= *price)
     }
 }

@@ -1,24 +1,26 @@
 //! Does what a plan says in our own records: one commit, decided on what was planned from.
 
-use super::picture::{Scene, Seen};
+use super::picture::{self, Scene, Seen};
 use super::{Bench, SELF, node_id};
 use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
 use crate::safety;
+use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::breaker::Area;
 use argosy_core::command::{CommandKind, Order as Command, issue};
+use argosy_core::gate::{self, Brakes, Held, Permit};
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Cure, Instance, InstanceId, Reason};
+use argosy_core::instance::{Cure, Instance, InstanceId, Reason, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
-use argosy_core::machine::{MachineId, Trouble};
-use argosy_core::node::Node;
-use argosy_core::pool::{Buy, Plan, Step};
+use argosy_core::machine::{MachineId, Order, Trouble};
+use argosy_core::node::{Duty, Liveness, Node};
+use argosy_core::pool::{Buy, COST_GUARD, PRICE_UNKNOWN, Plan, Step};
 use argosy_store::Txn;
 use argosy_store::view::{Stored, View};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -126,53 +128,130 @@ pub(super) async fn order(
     Ok(records)
 }
 
-/// What would cost more than all machines together may, and what to say about it.
-pub(super) fn too_dear(bench: &Bench, buy: &[Buy]) -> Option<(Buy, Trouble)> {
+/// What would cost more than all machines together may, or may cost more for all that is known, and what to say
+/// about it. `price` is what a machine costs now.
+pub(super) fn too_dear(
+    bench: &Bench,
+    buy: &[Buy],
+    price: impl Fn(&Order) -> Option<f64>,
+) -> Option<(Buy, Trouble)> {
     let most = bench.settings().max_hourly_cost?;
-    let now: f64 = bench
-        .office
-        .store
-        .read(|view| view.instances().filter_map(|record| record.value.cost_per_hour()).sum());
-    let more: f64 = buy.iter().filter_map(|buy| buy.order.price_per_hour).sum();
+    let refused = |code: &str, message: String| {
+        Some((buy.first()?.clone(), Trouble::Capacity { code: code.to_owned(), message }))
+    };
+    let unknown = |machine_type: &str, provider: &str| {
+        format!(
+            "machines.max_hourly_cost is set, and the price of {machine_type} at {provider} is not known. Set it \
+             under providers.{provider}.prices, or price_per_hour where the provider lists its machine types"
+        )
+    };
+    // Whatever may exist costs: machines that nobody knows, too, and those that are to go.
+    let sum = bench.office.store.read(|view| {
+        let live = view.instances().map(|record| &record.value);
+        let live = live.filter(|record| !record.state.is_over()).map(|record| {
+            let order = &record.order;
+            let known = record.cost_per_hour().or_else(|| price(order));
+            known.ok_or_else(|| unknown(&order.machine_type, &order.provider))
+        });
+        let orphans = view.orphans().map(|orphan| &orphan.value).map(|orphan| {
+            let known = orphan.price_per_hour;
+            known.ok_or_else(|| unknown(&orphan.machine_type, &orphan.provider))
+        });
+        live.chain(orphans).sum::<Result<f64, String>>()
+    });
+    let more = buy.iter().map(|buy| {
+        let order = &buy.order;
+        let known = order.price_per_hour.or_else(|| price(order));
+        known.ok_or_else(|| unknown(&order.machine_type, &order.provider))
+    });
+    let (now, more) = match sum.and_then(|now| Ok((now, more.sum::<Result<f64, String>>()?))) {
+        Ok(known) => known,
+        Err(message) => return refused(PRICE_UNKNOWN, message),
+    };
     if now + more <= most {
         return None;
     }
-    let message = format!(
-        "All machines together may cost {most:.2} $/h (machines.max_hourly_cost). They cost {now:.2} $/h, and \
-         this would add {more:.2} $/h"
-    );
-    let code = "CostGuard".to_owned();
-    Some((buy.first()?.clone(), Trouble::Capacity { code, message }))
+    refused(
+        COST_GUARD,
+        format!(
+            "All machines together may cost {most:.2} $/h (machines.max_hourly_cost). They cost {now:.2} $/h, \
+             and this would add {more:.2} $/h"
+        ),
+    )
 }
 
-/// Lets go of every machine of a pool that is gone, and forgets its book.
-pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<(), Error> {
+/// Lets go of every machine of a pool that is gone, as a deletion does: what runs there ends first, or has its
+/// time. Then forgets the pool's book. Says when to look again.
+pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<Option<Timestamp>, Error> {
     let caller = system(SELF);
     let decide = |view: &View, now: Timestamp| {
         if view.resource(pool).is_some() {
-            return Ok((None, ()));
+            return Ok((None, None));
         }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
-        let leaving = |record: &'_ Stored<Instance>| record.value.leaving(Reason::PoolDeleted, now);
-        let left = view.instances_of(pool).filter_map(|record| Some((record, leaving(record)?)));
-        for (record, after) in left.take(STEPS_MAX) {
-            let change = Mutation::update("leave", record, Arc::new(after));
-            Office::write_instance(&mut txn, change, &caller, now)?;
+        let left = view.instances_of(pool).filter(|record| !record.value.state.is_over());
+        let mut next: Option<Timestamp> = None;
+        for record in left.take(STEPS_MAX) {
+            next = next.into_iter().chain(see_off(bench, view, &mut txn, record, now)?).min();
         }
         let over = view.instances_of(pool).all(|record| record.value.state.is_over());
         if let Some(book) = view.pool_book(pool).filter(|_| over) {
             Office::put(&mut txn, Mutation::remove("forget", book, None), &caller, now);
         }
-        Ok(((!txn.is_empty()).then_some(txn), ()))
+        Ok(((!txn.is_empty()).then_some(txn), next))
     };
-    bench.office.decide(decide).await.map(|_| ())
+    bench.office.decide(decide).await.map(|(_, next)| next)
+}
+
+/// One step of a machine whose pool is gone, on its way out.
+fn see_off(
+    bench: &Bench,
+    view: &View,
+    txn: &mut Txn,
+    record: &Stored<Instance>,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let (caller, id) = (system(SELF), record.value.id.as_str());
+    let Ok(permit) = permit(view, &record.value, Reason::PoolDeleted) else { return Ok(None) };
+    let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant);
+    let node = node.filter(|node| match &node.value.duty {
+        Duty::Terminated(_) | Duty::Draining { done: true, .. } => false,
+        Duty::Active | Duty::Cordoned(_) | Duty::Draining { .. } => {
+            node.value.liveness != Liveness::Unreachable
+        }
+    });
+    let running = matches!(record.value.state, State::Running { .. });
+    let deadline = record.value.departure.as_ref().map(|departure| departure.deadline);
+    let over = deadline.is_some_and(|deadline| deadline <= now);
+    let Some(node) = node.filter(|_| running && !over) else {
+        if let Some(after) = record.value.leaving(permit, now) {
+            let change = Mutation::update("leave", record, Arc::new(after));
+            Office::write_instance(txn, change, &caller, now)?;
+        }
+        return Ok(None);
+    };
+    let nodes = bench.office.nodes();
+    let drain_for = nodes.of_node(&node.value).drain_for;
+    let deadline = deadline.or_else(|| now.checked_add(drain_for).ok()).unwrap_or(now);
+    let why = Reason::PoolDeleted.to_string();
+    if let Some(after) = record.value.departing(permit, deadline, now) {
+        let change = Mutation::update("depart", record, Arc::new(after)).because(&why);
+        Office::write_instance(txn, change, &caller, now)?;
+    }
+    let (told, retry_at) = picture::told(view, id, now);
+    if !told && !matches!(node.value.duty, Duty::Draining { .. }) {
+        let left = deadline.duration_since(now).max(SignedDuration::from_secs(1));
+        let order = Command { drain_for: Some(left), ..ordered(CommandKind::Drain, &why) };
+        tell(bench, view, txn, node, order, now)?;
+    }
+    Ok(Some(retry_at.map_or(deadline, |at| at.min(deadline))))
 }
 
 fn new(bench: &Bench, scene: &Scene, buy: &Buy, now: Timestamp) -> Instance {
     let resource = &scene.resource.value;
     let unique = bench.office.ids.token(now);
-    Instance::new(
+    let new = Instance::new(
         InstanceId::mint(resource.name.as_str(), unique),
         resource.tenant.clone(),
         resource.id,
@@ -183,7 +262,8 @@ fn new(bench: &Bench, scene: &Scene, buy: &Buy, now: Timestamp) -> Instance {
         buy.why.clone(),
         buy.replaces.clone(),
         now,
-    )
+    );
+    Instance { purpose: buy.purpose, ..new }
 }
 
 /// Adds a book as it should be to a transaction.
@@ -200,6 +280,14 @@ pub(super) fn put_book(
         None => Mutation::create(after),
     };
     Office::put(txn, change, caller, now);
+}
+
+/// Asks whether a machine may leave, as things are.
+pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<Permit, Held> {
+    let book = view.provider_book(&record.order.provider).map(|book| &book.value);
+    let frozen = book.and_then(|book| book.frozen.as_ref()).map(|it| it.message.as_str());
+    let stopped = picture::stopped(view, &record.tenant, &record.pool_name);
+    gate::permit(reason, &Brakes { frozen, stopped: stopped.as_deref() })
 }
 
 /// One commit in the making.
@@ -230,9 +318,26 @@ impl<'a> Hand<'a> {
 
     fn step(&mut self, step: &Step) -> Result<Option<Reboot>, Error> {
         match step {
+            Step::Depart { instance, reason, deadline } => {
+                let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
+                let Some(permit) = self.permit(&record.value, reason) else { return Ok(None) };
+                let Some(after) = record.value.departing(permit, *deadline, self.now) else {
+                    return Ok(None);
+                };
+                let why = reason.to_string();
+                info!(%instance, reason = why, %deadline, "a machine is to go once it is drained");
+                self.put("depart", record, after, &why)?;
+            }
+            Step::Stay { instance } => {
+                let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
+                let Some(after) = record.value.staying() else { return Ok(None) };
+                info!(%instance, "a machine that was to go stays");
+                self.put("stay", record, after, "the pool wants it after all")?;
+            }
             Step::Leave { instance, reason } => {
                 let Some((record, node)) = self.same(instance.as_str()) else { return Ok(None) };
-                let Some(after) = record.value.leaving(reason.clone(), self.now) else {
+                let Some(permit) = self.permit(&record.value, reason) else { return Ok(None) };
+                let Some(after) = record.value.leaving(permit, self.now) else {
                     return Ok(None);
                 };
                 let why = reason.to_string();
@@ -301,6 +406,16 @@ impl<'a> Hand<'a> {
         Ok(None)
     }
 
+    /// The permit for a machine to leave; `None` if something came in between that speaks against it.
+    fn permit(&self, record: &Instance, reason: &Reason) -> Option<Permit> {
+        permit(self.view, record, reason.clone()).inspect_err(|held| self.held(record, held)).ok()
+    }
+
+    fn held(&self, record: &Instance, held: &Held) {
+        self.bench.office.stats.machine_alarms.raise(MachineAlarm::Held);
+        warn!(instance = %record.id, %held, "did not take a machine away");
+    }
+
     /// A record and its node, if both are what was planned for.
     fn same(&self, id: &str) -> Option<(&'a Stored<Instance>, Option<&'a Stored<Node>>)> {
         let planned: &Seen =
@@ -344,28 +459,9 @@ impl<'a> Hand<'a> {
             }
             safety::stay_unstopped(&mut self.txn, self.view, tenant, pool, &areas);
         }
-        let (kind, automatic, reason) = (order.kind, order.automatic, order.reason.clone());
-        let nodes = self.bench.office.nodes();
-        let settings = nodes.of_node(&node.value);
-        let mut sheet = Sheet::of(self.view, node);
-        let open = sheet.open();
-        let waiting: Vec<_> = open.iter().map(|command| &**command).collect();
-        let id = self.bench.office.ids.command(self.now);
-        match issue(&node.value, &waiting, order, id, settings, self.now) {
-            Ok(issued) => sheet.issued(issued, action(kind)),
-            Err(refused) => {
-                // A node that is terminated already takes no commands, and needs none.
-                if kind != CommandKind::Terminate {
-                    warn!(node = %node.value.id, ?kind, %refused, "could not tell a node");
-                }
-                return Ok(false);
-            }
-        }
-        make_room(&mut self.txn, self.view, &node.value);
-        let cause = if automatic { Cause::Automatic } else { Cause::Other };
-        sheet.write(&mut self.txn, &system(SELF), cause, Some(&reason), self.now)?;
-        self.any = true;
-        Ok(true)
+        let told = tell(self.bench, self.view, &mut self.txn, node, order, self.now)?;
+        self.any |= told;
+        Ok(told)
     }
 
     fn keep_book(&mut self, book: &argosy_core::pool::PoolBook) {
@@ -378,6 +474,38 @@ impl<'a> Hand<'a> {
             self.any = true;
         }
     }
+}
+
+/// Adds a command for a node to a transaction; false if it cannot be told.
+fn tell(
+    bench: &Bench,
+    view: &View,
+    txn: &mut Txn,
+    node: &Stored<Node>,
+    order: Command,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let (kind, automatic, reason) = (order.kind, order.automatic, order.reason.clone());
+    let nodes = bench.office.nodes();
+    let settings = nodes.of_node(&node.value);
+    let mut sheet = Sheet::of(view, node);
+    let open = sheet.open();
+    let waiting: Vec<_> = open.iter().map(|command| &**command).collect();
+    let id = bench.office.ids.command(now);
+    match issue(&node.value, &waiting, order, id, settings, now) {
+        Ok(issued) => sheet.issued(issued, action(kind)),
+        Err(refused) => {
+            // A node that is terminated already takes no commands, and needs none.
+            if kind != CommandKind::Terminate {
+                warn!(node = %node.value.id, ?kind, %refused, "could not tell a node");
+            }
+            return Ok(false);
+        }
+    }
+    make_room(txn, view, &node.value);
+    let cause = if automatic { Cause::Automatic } else { Cause::Other };
+    sheet.write(txn, &system(SELF), cause, Some(&reason), now)?;
+    Ok(true)
 }
 
 fn action(kind: CommandKind) -> &'static str {

@@ -299,9 +299,12 @@ async fn f15_when_replacements_come_to_nothing_it_is_left_to_people() {
     assert_eq!(world.status(&sick), Some(NodeStatus::Cordoned));
     assert!(!world.is_ready());
     let said = world.said();
-    assert!(said.starts_with("NeedsHuman") && said.contains("came to nothing"), "{said}");
+    assert!(said.starts_with("NeedsHuman") && said.contains("did no work"), "{said}");
     world.cloud().lie(|lies| lies.no_boot = false);
+    // A label says nothing of the machines (M12); a person does.
     world.patch(&user(), pool("a", "p"), json!({"nodeLabels": {"mended": "yes"}})).await.unwrap();
+    world.keeps("it is kept", minutes(10), |w| w.cloud().living().contains(&sick)).await;
+    world.resume().await;
     world.soon("it is replaced", |w| w.instance(&sick).state.is_over() && w.is_ready()).await;
     let replaced = world.gone_because(|reason| matches!(reason, Reason::Replaced { .. }));
     assert_eq!(replaced.len(), 1);

@@ -95,7 +95,7 @@ async fn g4_listings_that_lag_a_minute_show_nothing_that_is_not_so() {
 }
 
 /// Two clouds: `gcp` for the cluster `a`, `aws` for `b`.
-async fn two_clouds() -> (World, Arc<Cloud>) {
+pub(super) async fn two_clouds() -> (World, Arc<Cloud>) {
     let aws: Arc<Cloud> = Arc::default();
     let other = aws.clone();
     let prepare = |outside: &mut crate::world::Elsewhere| {
@@ -193,6 +193,7 @@ async fn g8_revoked_credentials_pause_the_provider_and_returns_go_on_for_ever() 
 
     world.cloud().yard.lock().unwrap().log.clear();
     world.delete(pool("a", "p")).await;
+    world.soon("they are drained", |world| terminating(world) == 3).await;
     world.keeps("nothing is lost", minutes(60), |world| terminating(world) == 3).await;
     let asked = world.cloud().asked_for("terminate");
     assert!((3 * 6..=3 * 20).contains(&asked), "for ever, and seldom: {asked}");

@@ -24,7 +24,7 @@ async fn a_pool_that_shrinks_gives_up_the_idle_one_and_lets_its_work_end() {
     world.keeps("its work goes on", minutes(30), |w| w.cloud().living().len() == 5).await;
     world.cloud().made(&idle, |made| made.drains = true);
     world.soon("it is gone", |world| world.cloud().living().len() == 4).await;
-    let went = world.gone_because(|reason| *reason == Reason::ScaleDown);
+    let went = world.gone_because(|reason| *reason == Reason::ScaleDown { asked: true });
     assert_eq!(went.iter().map(|it| it.id.to_string()).collect::<Vec<_>>(), [idle]);
     assert!(world.is_ready());
     assert_eq!(world.cloud().asked_for("create"), 5, "nothing is bought for it");

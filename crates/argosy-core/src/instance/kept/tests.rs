@@ -46,7 +46,12 @@ fn what_is_young_or_was_bought_or_is_not_over_is_kept() {
     assert_eq!(numbers(&open), NONE);
     let gone = open.iter().map(|record| {
         let known: Instance = record.registered(&node_id(record.number), at(-9999)).unwrap();
-        known.leaving(crate::instance::Reason::ScaleDown, at(-9999)).unwrap()
+        known
+            .leaving(
+                crate::fixture::permitted(crate::instance::Reason::ScaleDown { asked: false }),
+                at(-9999),
+            )
+            .unwrap()
     });
     assert_eq!(numbers(&gone.collect::<Vec<_>>()), NONE);
 }

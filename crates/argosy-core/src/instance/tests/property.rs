@@ -1,6 +1,6 @@
 //! What holds of every record, whatever a cloud does to it and wherever we crash.
 
-use crate::fixture::at;
+use crate::fixture::{at, permitted};
 use crate::gate::{self, Guards};
 use crate::instance::fixture::{OURS, abilities, intent, machine_of, node_id, pool};
 use crate::instance::{Instance, Limits, ListingFacts, Next, Reason, State, next};
@@ -252,7 +252,7 @@ impl World {
             Next::Look => self.looks(of, look),
             Next::Terminate => self.ends(of, end),
             Next::Stale => {
-                let stale = self.records[of].leaving(Reason::Stale, self.now()).unwrap();
+                let stale = self.records[of].leaving(permitted(Reason::Stale), self.now()).unwrap();
                 self.commit(of, stale);
             }
             Next::Alarm => {
@@ -365,13 +365,7 @@ impl World {
     }
 
     fn ends(&mut self, of: usize, end: End) {
-        let guards = Guards {
-            installation: OURS,
-            shown: None,
-            compared: true,
-            frozen: self.book.frozen.as_ref().map(|frozen| frozen.message.as_str()),
-            stopped: None,
-        };
+        let guards = Guards { installation: OURS, shown: None, compared: true };
         let Ok(doomed) = gate::release(&self.records[of], &guards) else { return };
         let answer = match end {
             End::Works(after) => {
@@ -424,12 +418,12 @@ impl World {
             Happens::Leaves(of, why) => {
                 let by = "ada".to_owned();
                 let reason = match why {
-                    0 => Reason::ScaleDown,
+                    0 => Reason::ScaleDown { asked: false },
                     1 => Reason::PoolDeleted,
                     2 => Reason::Operator { by, reason: "costs".to_owned() },
                     _ => Reason::Unwanted,
                 };
-                if let Some(after) = self.records[*of].leaving(reason, self.now()) {
+                if let Some(after) = self.records[*of].leaving(permitted(reason), self.now()) {
                     self.commit(*of, after);
                 }
             }

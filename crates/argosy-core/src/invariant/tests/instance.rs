@@ -1,6 +1,6 @@
 //! What is refused of the record of a machine.
 
-use crate::fixture::at;
+use crate::fixture::{at, permitted};
 use crate::id::ResourceId;
 use crate::instance::fixture::{abilities, find, intent, machine_of, node_id};
 use crate::instance::{
@@ -33,7 +33,7 @@ fn running() -> Instance {
 }
 
 fn going() -> Instance {
-    running().leaving(Reason::ScaleDown, at(3)).unwrap()
+    running().leaving(permitted(Reason::ScaleDown { asked: false }), at(3)).unwrap()
 }
 
 fn over() -> Instance {
@@ -43,7 +43,7 @@ fn over() -> Instance {
 
 fn terminated(machine: Option<&str>) -> State {
     let (machine, node) = (machine.map(MachineId::new), Some(node_id(1)));
-    State::Terminated { machine, node, at: at(9), reason: Reason::ScaleDown }
+    State::Terminated { machine, node, at: at(9), reason: Reason::ScaleDown { asked: false } }
 }
 
 #[test]
@@ -141,9 +141,13 @@ fn i2_a_doubt_ends_by_looking_and_by_nothing_else() {
         "I6: its calls were counted backwards",
     );
     // One look is not enough for one that leaves, either.
-    let going = unsure.leaving(Reason::ScaleDown, at(3)).unwrap();
-    let over =
-        State::Terminated { machine: None, node: None, at: at(50), reason: Reason::ScaleDown };
+    let going = unsure.leaving(permitted(Reason::ScaleDown { asked: false }), at(3)).unwrap();
+    let over = State::Terminated {
+        machine: None,
+        node: None,
+        at: at(50),
+        reason: Reason::ScaleDown { asked: false },
+    };
     let twice = "I2: it may have been bought, and nobody looked twice";
     refused(&going, |it| it.state = over.clone(), twice);
     let absent = going.seen(None, find(4), &abilities(true, 0), at(4)).unwrap();
@@ -168,7 +172,7 @@ fn i7_a_return_is_not_softened() {
         "I7: people were told of it, and that is forgotten",
     );
     refused(&record, edit(|it| it.since = at(8)), "I7: the time of its return moved");
-    let asked = record.leaving(Reason::PoolDeleted, at(5)).unwrap();
+    let asked = record.leaving(permitted(Reason::PoolDeleted), at(5)).unwrap();
     assert_eq!(change(Some(&record), &asked), Ok(()));
     refused(&asked, |it| it.state = record.state.clone(), why);
     refused(&asked, |it| it.state = terminated(Some("i-1")), why);

@@ -62,10 +62,13 @@ fn the_last_line_of_a_console_is_shown_and_cannot_harm() {
     let stale_with = |console: &str| {
         let instance = crate::pool::fixture::one("w-1", 1, None, "coming", 0).instance;
         let book = PoolBook { stale_in_a_row: 2, ..book() };
-        stale(&book, &instance, console, 7, at(0)).paused.unwrap()
+        stale(&book, &instance, console, "image", at(0)).paused.unwrap()
     };
     let paused = stale_with("first\n\u{1b}[31mlast  \n \n");
-    assert_eq!((paused.reason.as_str(), paused.generation), (REGISTRATION_UNHEALTHY, 7));
+    assert_eq!(
+        (paused.reason.as_str(), paused.made_from.as_str()),
+        (REGISTRATION_UNHEALTHY, "image")
+    );
     assert!(
         paused.message.ends_with("Its console ends with: \\u{1b}[31mlast"),
         "{}",

@@ -31,8 +31,9 @@ fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) 
         lost_for: None,
         notice: None,
         commanded: false,
+        reported_at: None,
     };
-    let treatment = treat(&member, &ladder(), Some(&ABILITIES), &[], at(0));
+    let treatment = treat(&member, &ladder(), Some(&ABILITIES), at(0));
     assert_eq!(
         format!("{treatment:?}").split('(').next().unwrap(),
         expected,

@@ -13,13 +13,15 @@ pub(in crate::pool) struct Cost<'a> {
     pub(in crate::pool) sum: f64,
     /// Whether some price is not known now: then the sum is shown as unknown (G19).
     pub(in crate::pool) unknown: bool,
+    /// A machine type whose price nobody ever knew, and its provider: it is missing in the sum.
+    pub(super) uncounted: Option<(&'a str, &'a str)>,
     /// What a machine of the kind last cost, by provider, type and spot.
     last: HashMap<(&'a str, &'a str, bool), f64>,
 }
 
 impl<'a> Cost<'a> {
     pub(super) fn of(picture: &Picture<'a>) -> Self {
-        let mut cost = Self { sum: 0.0, unknown: false, last: HashMap::new() };
+        let mut cost = Self { sum: 0.0, unknown: false, uncounted: None, last: HashMap::new() };
         // A few kinds, compared one by one: that is quicker than hashing each of thousands.
         let mut newest: Vec<((&str, &str, bool), Timestamp, f64)> = Vec::new();
         for member in &picture.members {
@@ -37,14 +39,17 @@ impl<'a> Cost<'a> {
         cost.last = newest.into_iter().map(|(kind, _, price)| (kind, price)).collect();
         for member in &picture.members {
             if !member.instance.state.is_over() {
-                cost.add(&member.instance.order, picture);
+                let order = &member.instance.order;
+                if !cost.add(order, picture) {
+                    cost.uncounted.get_or_insert((&order.machine_type, &order.provider));
+                }
             }
         }
         cost
     }
 
-    /// Counts one more machine.
-    pub(super) fn add(&mut self, order: &Order, picture: &Picture<'_>) {
+    /// Counts one more machine; false if nobody ever knew what it costs.
+    pub(super) fn add(&mut self, order: &Order, picture: &Picture<'_>) -> bool {
         let known = order.price_per_hour.filter(|price| is_price(*price));
         let known = known.or_else(|| {
             let facts = picture.providers.get(&order.provider)?;
@@ -52,7 +57,9 @@ impl<'a> Cost<'a> {
             price(offer, order.spot)
         });
         self.unknown |= known.is_none();
-        self.sum += known.or_else(|| self.last_of(order)).unwrap_or(0.0);
+        let price = known.or_else(|| self.last_of(order));
+        self.sum += price.unwrap_or(0.0);
+        price.is_some()
     }
 
     /// What one more machine costs, as far as anybody ever knew.

@@ -1,16 +1,19 @@
 //! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
 
+mod learn;
 mod shrink;
 
-use super::stand::{bad_serial, outdated, unjudged_from};
+use super::stand::{self, bad_serial, outdated, unjudged_from};
 use super::{Buy, Cost, Member, Picture, Plan, Standing, Step};
-use crate::breaker::later;
+use crate::breaker::{later, passed};
+use crate::gate::{self, Brakes, Held};
 use crate::health::HealthState;
-use crate::instance::{Instance, InstanceId, Reason, State};
+use crate::instance::{Instance, InstanceId, Purpose, Reason, State};
+use crate::machine::Trouble;
 use crate::node::{Duty, Node};
 use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
-use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, outcome};
+use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, Replacement, outcome};
 use jiff::{SignedDuration, Timestamp};
 use shrink::busy;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -18,6 +21,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// How long a lost node must have been silent to be given up before its replacement could be bought, where that
 /// makes room for it: networks are mended within less.
 const LOST_FOR_GOOD: SignedDuration = SignedDuration::from_mins(30);
+
+/// How long a node must have been sick to be returned before its replacement could be bought, where nothing more
+/// can be bought beside it: a provider that has none now may have some in ten minutes.
+const FULL_FOR: SignedDuration = SignedDuration::from_mins(10);
+/// And how often in a row its provider must have said that there is none: with the pauses in between, for some
+/// eight minutes.
+const FULL_AFTER: u32 = 8;
+/// What providers call it when what was reserved, or all hosts that there are, is in use.
+const FIXED_CODES: [&str; 2] = ["ReservationCapacityExceeded", "NoFreeHost"];
+
+/// How soon a new node is looked at again whose second report has not come yet.
+const REPORTS_AFTER: SignedDuration = SignedDuration::from_secs(15);
+
+/// The shortest drain that a command can have.
+const DRAIN_LEAST: SignedDuration = SignedDuration::from_secs(1);
 
 /// So many machines within an hour that came with a GPU known to be bad stop buying for the rest of it.
 const BAD_HARDWARE_MAX: usize = 3;
@@ -42,21 +60,12 @@ pub(in crate::pool) enum Blocked<'a> {
     Paused(&'a BuyingPaused),
     /// It would cost too much.
     Cost { sum: f64, next: f64, max: f64 },
+    /// It could cost too much: nobody knows what such a machine costs.
+    PriceUnknown { machine_type: String, provider: String },
     /// There is nowhere to buy.
     NoPlace { closed: Vec<Closed<'a>>, until: Option<Timestamp> },
     /// What is bought has GPUs that are known to be bad.
     BadHardware { machines: usize, until: Timestamp },
-}
-
-/// What a purchase was to be for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::pool) enum Purpose {
-    /// A seat that nobody holds.
-    Seat,
-    /// A node that is sick or lost.
-    Sick,
-    /// A node that is not what the spec asks for.
-    Update,
 }
 
 /// A node that is out of service for its health, and what is done about it.
@@ -93,6 +102,12 @@ pub(in crate::pool) struct Summary<'a> {
     pub(in crate::pool) blocked: Option<(Purpose, Blocked<'a>)>,
     /// Why nothing is done by ourselves.
     pub(in crate::pool) stopped: Option<&'a str>,
+    /// Machines that are to go and stay for now, and what keeps them.
+    pub(in crate::pool) kept: Vec<(usize, Held)>,
+    /// Nodes whose time in service is not long enough yet for the next one to be replaced, and until when.
+    pub(in crate::pool) soaking: Vec<usize>,
+    /// How long one replacement may take, if no window has so much time left.
+    pub(in crate::pool) window_short: Option<SignedDuration>,
 }
 
 /// Whether one has what another has that says in what a machine is not as the spec asks, beside its GPUs.
@@ -124,6 +139,10 @@ pub(super) struct Planner<'p, 'a> {
     free: u32,
     /// Whether every seat was held before anything was bought: those who are well are not disturbed otherwise.
     whole: bool,
+    /// Who is on its way out with a permit of now.
+    departing: BTreeSet<usize>,
+    /// The book as it should be, once it differs.
+    book: Option<PoolBook>,
     summary: Summary<'p>,
     plan: Plan,
 }
@@ -138,8 +157,8 @@ where
         };
         let standings: Vec<Option<Standing>> = picture.members.iter().map(standing).collect();
         let target = picture.spec.target(picture.book.target);
-        let generation = picture.resource.generation;
-        let lifted = picture.book.paused.as_ref().is_some_and(|it| it.generation != generation);
+        let made_from = picture.spec.made_from();
+        let lifted = picture.book.paused.as_ref().is_some_and(|it| it.made_from != made_from);
         let plan = Plan {
             buy: Vec::new(),
             steps: Vec::new(),
@@ -165,6 +184,8 @@ where
             barred: bar(picture, lifted, now),
             free: 1,
             whole: false,
+            departing: BTreeSet::new(),
+            book: None,
             summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
             plan,
             picture,
@@ -176,6 +197,7 @@ where
             return self.delete();
         }
         self.sit();
+        self.learn();
         self.see_off_unseated();
         self.shrink();
         self.grow();
@@ -198,30 +220,91 @@ where
         self.standings.get(index).is_some_and(|one| *one == Some(Standing::Ready))
     }
 
+    /// The book as it will be kept.
+    fn book(&self) -> &PoolBook {
+        self.book.as_ref().unwrap_or(self.picture.book)
+    }
+
+    fn book_mut(&mut self) -> &mut PoolBook {
+        self.book.get_or_insert_with(|| self.picture.book.clone())
+    }
+
     fn wake(&mut self, at: Timestamp) {
         self.plan.next = Some(self.plan.next.map_or(at, |next| next.min(at)));
     }
 
+    /// Whether a machine may leave for a reason, as things are.
+    fn permit(&self, index: usize, reason: &Reason) -> Result<(), Held> {
+        let provider = self.member(index).map(|member| member.instance.order.provider.as_str());
+        let facts = provider.and_then(|name| self.picture.providers.get(name));
+        let frozen = facts.and_then(|facts| facts.frozen).map(|frozen| frozen.message.as_str());
+        let brakes = Brakes { frozen, stopped: self.picture.stopped };
+        gate::permit(reason.clone(), &brakes).map(drop)
+    }
+
+    /// It is to go and stays for now: it keeps its node, its seat and its cost.
+    fn keep(&mut self, index: usize, held: Held) {
+        if self.summary.kept.iter().all(|(kept, _)| *kept != index) {
+            self.summary.kept.push((index, held));
+        }
+    }
+
     fn leave(&mut self, index: usize, reason: Reason) {
         let Some(member) = self.member(index) else { return };
+        if let Err(held) = self.permit(index, &reason) {
+            return self.keep(index, held);
+        }
+        self.departing.insert(index);
         self.plan.steps.push(Step::Leave { instance: member.instance.id.clone(), reason });
         self.summary.parting.push(index);
     }
 
-    /// The pool is deleted: everything goes, at once.
+    /// The pool is deleted: everything goes, as soon as what runs there has ended or had its time.
     fn delete(mut self) -> Plan {
+        let now = self.picture.resource.without_drain;
         let mut left = Vec::new();
         for (index, member) in self.picture.members.iter().enumerate() {
             if member.instance.state.is_over() {
                 continue;
             }
             left.push(index);
-            if !matches!(member.instance.state, State::Terminating(_)) {
-                self.leave(index, Reason::PoolDeleted);
+            let adopted = member.instance.adopted && self.standing(index) == Standing::Coming;
+            match &member.instance.state {
+                State::Terminating(leaving) => {
+                    if Reason::PoolDeleted.outweighs(&leaving.reason) {
+                        self.leave(index, Reason::PoolDeleted);
+                    }
+                }
+                // What runs there nobody knows before its node has registered, or had its time to.
+                State::AwaitingNode { .. } if adopted && !now => {}
+                State::Running { .. } if !now && self.may_run_work(index) => {
+                    self.part(index, "the pool is deleted", Reason::PoolDeleted);
+                }
+                State::Provisioning(_)
+                | State::AwaitingNode { .. }
+                | State::Running { .. }
+                | State::Terminated { .. }
+                | State::Failed { .. } => self.leave(index, Reason::PoolDeleted),
             }
         }
         self.plan.outcome = outcome::removing(self.picture, &left, &self.cost);
         self.plan
+    }
+
+    /// Whether work may run there: its agent registered, and was not given up.
+    fn may_run_work(&self, index: usize) -> bool {
+        let Some(member) = self.member(index) else { return false };
+        match self.standing(index) {
+            Standing::Sick { lost } => !lost,
+            Standing::Terminated(_) | Standing::Leaving | Standing::Coming => false,
+            Standing::Ready
+            | Standing::Unsure
+            | Standing::Recovering
+            | Standing::Parting
+            | Standing::Held
+            | Standing::Condemned(_)
+            | Standing::Reclaimed => member.node.is_some(),
+        }
     }
 
     /// Who holds a seat, and who is to take whose.
@@ -338,38 +421,58 @@ where
         lost.is_some_and(|time| self.picture.act_after <= time)
     }
 
-    /// One step on a node's way out: cordon, drain, and when the drain has ended or had its time, the return.
+    /// One step on a node's way out: cordon, drain, and when the drain has ended or the machine's own deadline
+    /// has passed, the return. Nothing is done to the node before the permit to end its machine was given.
     fn part(&mut self, index: usize, why: &str, reason: Reason) {
         let Some(member) = self.member(index) else { return };
         let Some(node) = member.node else { return self.leave(index, reason) };
-        self.summary.parting.push(index);
-        match drained(node, self.now) {
-            Drained::Over => {
-                self.summary.parting.pop();
-                if let Reason::Replaced { because, .. } = &reason {
-                    self.condemn(index, because.clone());
-                }
-                self.leave(index, reason);
-            }
-            Drained::Until(deadline) => self.wake(deadline),
-            Drained::NotBegun if member.commanded => {}
-            Drained::NotBegun => {
-                let (node_id, reason) = (node.id.clone(), why.to_owned());
-                let hurry = self.standing(index) == Standing::Reclaimed;
-                let drain_for = self.picture.spec.drain_for;
-                self.plan.steps.push(match node.duty.hold() {
-                    // Cordoned first, so that the whole walk can be seen; a drain does both.
-                    None if !hurry => Step::Cordon { node: node_id, reason },
-                    hold => {
-                        let automatic = hold.is_some_and(|hold| hold.automatic);
-                        let theirs = hold.filter(|_| self.standing(index) == Standing::Held);
-                        let by = theirs
-                            .map_or_else(|| BY.to_owned(), |hold| format!("{BY} for {}", hold.by));
-                        Step::Drain { node: node_id, reason, automatic, by, drain_for }
-                    }
-                });
-            }
+        if let Err(held) = self.permit(index, &reason) {
+            return self.keep(index, held);
         }
+        let departure = member.instance.departure.as_ref();
+        let known = departure.map(|departure| departure.reason.clone());
+        let reason = match known {
+            Some(known) if known.outweighs(&reason) => known,
+            Some(_) | None => reason,
+        };
+        let drain = drained(node, self.now);
+        let deadline = match (departure, &drain) {
+            (Some(departure), _) => departure.deadline,
+            (None, Drained::Until(deadline) | Drained::Overdue(deadline)) => *deadline,
+            (None, Drained::NotBegun | Drained::Done) => later(self.now, self.picture.drain_for),
+        };
+        if matches!(drain, Drained::Done) || deadline <= self.now {
+            if let Reason::Replaced { because, .. } = &reason {
+                self.condemn(index, because.clone());
+            }
+            return self.leave(index, reason);
+        }
+        self.departing.insert(index);
+        self.summary.parting.push(index);
+        self.wake(deadline);
+        if departure.is_none_or(|known| reason.outweighs(&known.reason)) {
+            let instance = member.instance.id.clone();
+            let reason = reason.clone();
+            self.plan.steps.push(Step::Depart { instance, reason, deadline });
+        }
+        if member.commanded || !matches!(drain, Drained::NotBegun) {
+            return;
+        }
+        let hurry = matches!(reason, Reason::Reclaimed | Reason::PoolDeleted);
+        let (node_id, reason) = (node.id.clone(), why.to_owned());
+        // The command has what is left of the one deadline, however often it is given.
+        let drain_for = Some(deadline.duration_since(self.now).max(DRAIN_LEAST));
+        self.plan.steps.push(match node.duty.hold() {
+            // Cordoned first, so that the whole walk can be seen; a drain does both.
+            None if !hurry => Step::Cordon { node: node_id, reason },
+            hold => {
+                let automatic = hold.is_some_and(|hold| hold.automatic);
+                let theirs = hold.filter(|_| self.standing(index) == Standing::Held);
+                let by =
+                    theirs.map_or_else(|| BY.to_owned(), |hold| format!("{BY} for {}", hold.by));
+                Step::Drain { node: node_id, reason, automatic, by, drain_for }
+            }
+        });
     }
 
     fn condemn(&mut self, index: usize, because: String) {
@@ -474,7 +577,6 @@ where
             return;
         }
         sick.sort_unstable();
-        let in_vain = self.replaced_in_vain();
         for (_, seat) in sick {
             let Some(Seat { member: index, replacement, .. }) = self.seats.get(seat) else {
                 continue;
@@ -482,7 +584,7 @@ where
             let (index, replacement) = (*index, *replacement);
             let (doing, human) = match replacement {
                 Some(replacement) => (self.hand_over(index, replacement), false),
-                None => self.treat(index, &in_vain),
+                None => self.treat(index),
             };
             self.summary.sick.push(Sick { member: index, doing, human });
         }
@@ -516,19 +618,6 @@ where
         }
     }
 
-    /// When replacements came to nothing, by whom they were to replace.
-    fn replaced_in_vain(&self) -> HashMap<&'p str, Vec<Timestamp>> {
-        let mut in_vain: HashMap<&str, Vec<Timestamp>> = HashMap::new();
-        for member in &self.picture.members {
-            let replaces = member.instance.replaces.as_ref();
-            let at = replaces.and_then(|_| cure::in_vain(&member.instance.state));
-            if let (Some(replaces), Some(at)) = (replaces, at) {
-                in_vain.entry(replaces.as_str()).or_default().push(at);
-            }
-        }
-        in_vain
-    }
-
     /// A node whose replacement is bought: it goes when that is ready.
     fn hand_over(&mut self, index: usize, replacement: usize) -> String {
         let Some((member, new)) = self.member(index).zip(self.member(replacement)) else {
@@ -537,14 +626,21 @@ where
         let new_id = &new.instance.id;
         if !self.is_ready(replacement) {
             let coming = self.standing(replacement) == Standing::Coming;
+            if coming && self.picture.its_turn && self.outdated(replacement).is_some() {
+                let said = format!("replacement {new_id} is not what the spec asks for any more");
+                self.leave(replacement, Reason::Unwanted);
+                return said;
+            }
             let how = if coming { "is ordered" } else { "has registered and is being checked" };
             return format!("replacement {new_id} {how}");
         }
-        if let Some(stopped) = self.picture.stopped {
-            return format!("replacement {new_id} is ready; it stays for now: {stopped}");
-        }
         let because = cure::ailment(member);
         let reason = Reason::Replaced { by: Some(new_id.clone()), because: because.clone() };
+        if let Err(held) = self.permit(index, &reason) {
+            let said = format!("replacement {new_id} is ready; it stays for now: {held}");
+            self.keep(index, held);
+            return said;
+        }
         if self.standing(index) == (Standing::Sick { lost: true }) {
             self.condemn(index, because);
             self.leave(index, reason);
@@ -555,14 +651,14 @@ where
             Some(Drained::Until(deadline)) => {
                 format!("replacement {new_id} is ready; draining until {deadline}")
             }
-            Some(Drained::NotBegun | Drained::Over) | None => {
+            Some(Drained::NotBegun | Drained::Overdue(_) | Drained::Done) | None => {
                 format!("replacement {new_id} is ready; it is drained and returned")
             }
         }
     }
 
     /// The next step of the ladder for a node without a replacement; whether a person is needed.
-    fn treat(&mut self, index: usize, in_vain: &HashMap<&str, Vec<Timestamp>>) -> (String, bool) {
+    fn treat(&mut self, index: usize) -> (String, bool) {
         let Some(member) = self.member(index) else { return (String::new(), false) };
         match self.picture.spec.remedy {
             Remedy::Replace => {}
@@ -573,11 +669,15 @@ where
         if let Some(stopped) = self.picture.stopped {
             return (format!("nothing is done: {stopped}"), false);
         }
-        let failed = in_vain.get(member.instance.id.as_str()).map_or(&[][..], Vec::as_slice);
         let abilities = self.picture.providers.get(&member.instance.order.provider);
         let abilities = abilities.map(|facts| &facts.abilities);
         let because = cure::ailment(member);
-        let treatment = cure::treat(member, self.picture.spec, abilities, failed, self.now);
+        let treatment = cure::treat(member, self.picture.spec, abilities, self.now);
+        if treatment == Treatment::Replace
+            && let Some(why) = self.in_vain(member.instance.number)
+        {
+            return (why, true);
+        }
         match (treatment, member.node) {
             (Treatment::Diagnose, Some(node)) => {
                 if !member.commanded {
@@ -591,12 +691,7 @@ where
                 self.wake(until);
                 (what.to_owned(), false)
             }
-            (Treatment::Human(why), _) => {
-                if let Some(at) = cure::again_at(failed) {
-                    self.wake(at);
-                }
-                (why.to_owned(), true)
-            }
+            (Treatment::Human(why), _) => (why.to_owned(), true),
             // Without a node there is nobody to be tested or told to end its work.
             (Treatment::Replace, _) | (Treatment::Diagnose | Treatment::Reboot, None) => {
                 (self.replace(index, because), false)
@@ -608,7 +703,7 @@ where
     fn reboot(&mut self, member: &Member<'_>, node: &Node, because: String) -> String {
         let (instance, node_id) = (member.instance.id.clone(), node.id.clone());
         match drained(node, self.now) {
-            Drained::Over => {
+            Drained::Done | Drained::Overdue(_) => {
                 self.plan.steps.push(Step::Reboot { instance, node: node_id, because });
                 "it boots again".to_owned()
             }
@@ -648,6 +743,10 @@ where
             self.leave(index, Reason::Replaced { by: None, because });
             return "it is returned to make room for another".to_owned();
         }
+        if self.goes_first(index) {
+            self.part(index, &because.clone(), Reason::Replaced { by: None, because });
+            return "no other can be bought beside it: it is drained and returned first".to_owned();
+        }
         "it is kept until a replacement can be bought".to_owned()
     }
 
@@ -661,14 +760,71 @@ where
     fn makes_room(&self, index: usize) -> bool {
         let lost = self.member(index).and_then(|member| member.lost_for);
         let for_good = lost.is_some_and(|time| LOST_FOR_GOOD.max(self.picture.act_after) <= time);
-        let room = match &self.summary.blocked {
+        for_good && self.is_full()
+    }
+
+    /// Whether a sick node that still answers is drained and returned before there is another: the capacity is
+    /// fixed (reserved machines, static hosts, an allowance for exactly so many), and its provider has said so
+    /// for some time.
+    fn goes_first(&self, index: usize) -> bool {
+        let Some(member) = self.member(index) else { return false };
+        let lasting = passed(cure::fell_ill_at(member), FULL_FOR, self.now);
+        let out = self.seats.iter().filter(|seat| {
+            let departure = self.member(seat.member).and_then(|it| it.instance.departure.as_ref());
+            let first =
+                departure.is_some_and(|it| matches!(it.reason, Reason::Replaced { by: None, .. }));
+            first && seat.member != index
+        });
+        let out = u32::try_from(out.count()).unwrap_or(u32::MAX);
+        let out = out.saturating_add(self.summary.missing);
+        self.picture.spec.replacement == Replacement::Auto
+            && lasting
+            && self.is_fixed()
+            && out < self.picture.spec.max_unavailable.of(self.target)
+    }
+
+    /// Whether a provider has said again and again that we have as much as we may have: no more of it comes by
+    /// waiting. That it has sold out is another matter: whoever returns a machine then has one less.
+    fn is_fixed(&self) -> bool {
+        let fixed = |trouble: &Trouble| match trouble {
+            Trouble::Quota { .. } => true,
+            Trouble::Capacity { code, .. } => FIXED_CODES.contains(&code.as_str()),
+            Trouble::Unsure(_)
+            | Trouble::Throttled { .. }
+            | Trouble::Credentials(_)
+            | Trouble::Denied { .. }
+            | Trouble::Invalid { .. }
+            | Trouble::NotFound(_)
+            | Trouble::Unreachable(_)
+            | Trouble::Unable(_) => false,
+        };
+        match &self.summary.blocked {
+            Some((_, Blocked::Cost { .. })) => true,
+            Some((_, Blocked::NoPlace { closed, .. })) => closed.iter().any(|closed| {
+                matches!(closed, Closed::Failed(_, _, backoff)
+                    if FULL_AFTER <= backoff.failures && fixed(&backoff.trouble))
+            }),
+            Some((
+                _,
+                Blocked::Paused(_) | Blocked::BadHardware { .. } | Blocked::PriceUnknown { .. },
+            ))
+            | None => false,
+        }
+    }
+
+    /// Whether nothing more can be bought because as much as there may be is held already.
+    fn is_full(&self) -> bool {
+        match &self.summary.blocked {
             Some((_, Blocked::Cost { .. })) => true,
             Some((_, Blocked::NoPlace { closed, .. })) => {
                 closed.iter().any(|closed| matches!(closed, Closed::Failed(..)))
             }
-            Some((_, Blocked::Paused(_) | Blocked::BadHardware { .. })) | None => false,
-        };
-        for_good && room
+            Some((
+                _,
+                Blocked::Paused(_) | Blocked::BadHardware { .. } | Blocked::PriceUnknown { .. },
+            ))
+            | None => false,
+        }
     }
 
     /// Nodes that are not what the spec asks for: replaced a few at a time, while a window is open.
@@ -689,29 +845,39 @@ where
             self.summary.outdated_in.get_or_insert_with(|| because.clone());
             match replacement {
                 Some(replacement) => self.update_to(index, replacement, &because),
+                // Nothing runs there yet, so nobody is disturbed, and the right one can be ordered now.
+                None if self.standing(index) == Standing::Coming => {
+                    if self.picture.its_turn {
+                        self.leave(index, Reason::Unwanted);
+                    }
+                }
                 None => {
                     let member = self.member(index);
-                    let at_age = member.map(|member| (busy(member), member.instance.ordered_at));
-                    let up = self.standing(index) != Standing::Coming;
-                    let key = at_age.filter(|_| up);
-                    waiting.extend(key.map(|(busy, age)| (busy, age, at)));
+                    let key = member.map(|member| (busy(member), member.instance.ordered_at, at));
+                    waiting.extend(key);
                 }
             }
         }
-        if waiting.is_empty() || self.picture.stopped.is_some() || !self.picture.its_turn {
+        let failed = self.book().update_failed.is_some();
+        if waiting.is_empty() || self.picture.stopped.is_some() || !self.picture.its_turn || failed
+        {
             return;
         }
         let window = spec.maintenance.contains(self.now);
         waiting.sort_unstable();
+        let mut disturbed = self.disturbed();
         for (_, _, seat) in waiting {
             let Some(seat) = self.seats.get(seat) else { continue };
             let (index, because) = (seat.member, seat.outdated.clone().unwrap_or_default());
             let Some(member) = self.member(index) else { continue };
-            if !window && member.notice.is_none() {
+            if member.notice.is_none() && !(window && self.fits_window()) {
                 self.wait_for_window();
                 continue;
             }
-            if !self.whole || !self.may_exceed() {
+            if !self.whole
+                || !self.may_exceed()
+                || spec.max_unavailable.of(self.target) <= disturbed
+            {
                 return;
             }
             let number = self.number_for(member.instance.number, 1);
@@ -720,7 +886,74 @@ where
             if !self.buy(number, Some(id), why, Purpose::Update) {
                 return;
             }
+            disturbed = disturbed.saturating_add(1);
         }
+    }
+
+    /// How many of the pool's nodes are out of service for any reason, being replaced, or so new that nobody
+    /// can say yet whether they are better than what they replaced.
+    fn disturbed(&mut self) -> u32 {
+        let mut disturbed = 0_u32;
+        for at in 0..self.seats.len() {
+            let Some(Seat { member: index, replacement, outdated, leaving }) = self.seats.get(at)
+            else {
+                continue;
+            };
+            if *leaving {
+                continue;
+            }
+            let (index, changing) = (*index, replacement.is_some() || !self.is_ready(*index));
+            let new = outdated.is_none()
+                && self.member(index).is_some_and(|it| it.instance.purpose == Purpose::Update);
+            if changing || new && !self.has_soaked(index) {
+                disturbed = disturbed.saturating_add(1);
+            }
+        }
+        disturbed
+    }
+
+    /// Whether a new node has been in service for `minReady`, and its checks passed more than once.
+    fn has_soaked(&mut self, index: usize) -> bool {
+        let least = self.picture.spec.min_ready;
+        if !self.is_ready(index) {
+            return false;
+        }
+        if least.is_zero() {
+            return true;
+        }
+        let Some(member) = self.member(index) else { return false };
+        let Some(since) = stand::serving_since(member) else { return false };
+        let from = later(since, least);
+        if self.now < from {
+            self.summary.soaking.push(index);
+            self.wake(from);
+            return false;
+        }
+        // Its checks passed once for it to be in service, and once more since; where no report of it is heard (it
+        // speaks to another process, or says only what changed), twice the time stands for that.
+        let anyway = later(since, least.saturating_mul(2));
+        let again = member.reported_at.is_some_and(|at| since < at) || anyway <= self.now;
+        if !again {
+            self.summary.soaking.push(index);
+            self.wake(anyway.min(later(self.now, REPORTS_AFTER)));
+        }
+        again
+    }
+
+    /// Whether a replacement that is begun now can be finished before the window closes.
+    fn fits_window(&mut self) -> bool {
+        let Some(closes) = self.picture.spec.maintenance.next_edge(self.now) else { return true };
+        let boot =
+            self.picture.book.boot_s.map(|seconds| SignedDuration::from_secs(seconds.into()));
+        let takes = boot
+            .unwrap_or(self.picture.register_within)
+            .saturating_add(self.picture.spec.min_ready)
+            .saturating_add(self.picture.drain_for);
+        let fits = later(self.now, takes) <= closes;
+        if !fits {
+            self.summary.window_short = Some(takes);
+        }
+        fits
     }
 
     /// One step from a node that is not what the spec asks for to the one that is.
@@ -731,13 +964,22 @@ where
             // The spec changed again before it was up.
             return self.leave(replacement, Reason::Unwanted);
         }
-        if !self.is_ready(replacement) || self.picture.stopped.is_some() {
-            return;
-        }
         let parting = self.standing(index) == Standing::Parting;
+        let update = new.instance.purpose == Purpose::Update;
+        if update && !parting && self.book().update_failed.is_some() {
+            return self.leave(replacement, Reason::Unwanted);
+        }
         if !parting && !self.picture.spec.maintenance.contains(self.now) && member.notice.is_none()
         {
-            return self.wait_for_window();
+            self.wait_for_window();
+            // Nobody pays for both until the window opens again.
+            if update {
+                self.leave(replacement, Reason::Unwanted);
+            }
+            return;
+        }
+        if !self.is_ready(replacement) || update && !self.has_soaked(replacement) {
+            return;
         }
         if self.is_ready(index) {
             if self.ready <= self.picture.spec.min_available {
@@ -751,13 +993,21 @@ where
 
     /// Nodes that were on their way out and are wanted after all.
     fn keep_wanted(&mut self) {
+        let kept: BTreeSet<usize> = self.summary.kept.iter().map(|(index, _)| *index).collect();
         for seat in &self.seats {
-            let parting = self.standing(seat.member) == Standing::Parting;
-            if !parting || seat.leaving || seat.replacement.is_some() {
+            let index = seat.member;
+            let goes = seat.leaving || seat.replacement.is_some();
+            if goes || self.departing.contains(&index) || kept.contains(&index) {
                 continue;
             }
-            let Some(member) = self.member(seat.member) else { continue };
-            if let Some(node) = member.node.filter(|_| !member.commanded) {
+            let Some(member) = self.member(index) else { continue };
+            if member.instance.departure.is_some() {
+                self.plan.steps.push(Step::Stay { instance: member.instance.id.clone() });
+            }
+            // What its cordon was given for is over; one that a person or its health asks for is not ours.
+            let ours = self.standing(index) == Standing::Parting;
+            let held = |node: &&Node| node.duty.hold().is_some();
+            if let Some(node) = member.node.filter(|_| ours && !member.commanded).filter(held) {
                 let reason = "the pool wants it after all".to_owned();
                 self.plan.steps.push(Step::Uncordon { node: node.id.clone(), reason });
             }
@@ -775,8 +1025,14 @@ where
         if let Some(blocked) = self.barred.clone() {
             return self.block(purpose, blocked);
         }
-        let chooser =
-            self.chooser.get_or_insert_with(|| chooser(self.picture, &self.standings, self.now));
+        // This look found out that it must not; the next one says so.
+        if self.book().paused.is_some() {
+            return false;
+        }
+        let book = self.book.as_ref().unwrap_or(self.picture.book);
+        let chooser = self
+            .chooser
+            .get_or_insert_with(|| chooser(self.picture, book, &self.standings, self.now));
         let Some(order) = chooser.peek() else {
             let until = chooser.opens_at();
             let closed = chooser.closed(self.picture.providers);
@@ -785,18 +1041,29 @@ where
             }
             return self.block(purpose, Blocked::NoPlace { closed, until });
         };
-        let max = self.picture.spec.max_hourly_cost;
-        if let Some((max, next)) = max.zip(self.cost.next(&order))
-            && max < self.cost.sum + next
-        {
-            return self.block(purpose, Blocked::Cost { sum: self.cost.sum, next, max });
+        if let Some(max) = self.picture.spec.max_hourly_cost {
+            let missing = self.cost.uncounted.map(|(of, at)| (of.to_owned(), at.to_owned()));
+            match (missing, self.cost.next(&order)) {
+                (None, Some(next)) if max < self.cost.sum + next => {
+                    let sum = self.cost.sum;
+                    return self.block(purpose, Blocked::Cost { sum, next, max });
+                }
+                (None, Some(_)) => {}
+                (Some((machine_type, provider)), _) => {
+                    return self.block(purpose, Blocked::PriceUnknown { machine_type, provider });
+                }
+                (None, None) => {
+                    let (machine_type, provider) = (order.machine_type, order.provider);
+                    return self.block(purpose, Blocked::PriceUnknown { machine_type, provider });
+                }
+            }
         }
         let Some(order) = chooser.next() else { return false };
-        self.cost.add(&order, self.picture);
+        _ = self.cost.add(&order, self.picture);
         *self.numbers().entry(number).or_default() += 1;
         self.held = self.held.saturating_add(1);
         self.summary.buying += 1;
-        self.plan.buy.push(Buy { number, order, replaces, why });
+        self.plan.buy.push(Buy { number, order, replaces, purpose, why });
         true
     }
 
@@ -810,18 +1077,14 @@ where
 
     fn finish(mut self) -> Plan {
         self.count();
-        let mut book: Option<PoolBook> = None;
-        if self.lifted {
-            let book = book.get_or_insert_with(|| self.picture.book.clone());
-            (book.paused, book.stale_in_a_row) = (None, 0);
-        }
         if let Some(chooser) = self.chooser.as_ref().filter(|_| !self.plan.buy.is_empty()) {
-            let book = book.get_or_insert_with(|| self.picture.book.clone());
-            book.ordered = chooser.ordered;
+            let ordered = chooser.ordered;
+            self.book_mut().ordered = ordered;
         }
-        self.plan.book = book;
+        self.plan.book = self.book.take();
         self.plan.outcome = if self.picture.its_turn {
-            outcome::of(self.picture, &self.summary, &self.cost, self.now)
+            let book = self.plan.book.as_ref().unwrap_or(self.picture.book);
+            outcome::of(self.picture, book, &self.summary, &self.cost, self.now)
         } else {
             Outcome::Waiting
         };
@@ -878,6 +1141,7 @@ fn bar<'p>(picture: &'p Picture<'_>, lifted: bool, now: Timestamp) -> Option<Blo
 /// Where to buy, as things are.
 fn chooser<'p, 'a: 'p>(
     picture: &'p Picture<'a>,
+    book: &PoolBook,
     standings: &[Option<Standing>],
     now: Timestamp,
 ) -> Chooser<'p> {
@@ -887,22 +1151,34 @@ fn chooser<'p, 'a: 'p>(
             order: &member.instance.order,
             lost: *standing == Standing::Sick { lost: true } || member.lost_for.is_some(),
             asked: matches!(member.instance.state, State::Provisioning(_)),
+            stuck: match &member.instance.state {
+                State::Provisioning(buying) => 1 < buying.calls && buying.trouble.is_some(),
+                State::AwaitingNode { .. }
+                | State::Running { .. }
+                | State::Terminating(_)
+                | State::Terminated { .. }
+                | State::Failed { .. } => false,
+            },
         })
     });
     let residents: Vec<Resident<'p>> = residents.collect();
-    Chooser::new(picture.spec, picture.providers, picture.book, residents.into_iter(), now)
+    Chooser::new(picture.spec, picture.providers, book, residents.into_iter(), now)
 }
 
 /// How a node's drain stands.
 enum Drained {
     NotBegun,
     Until(Timestamp),
-    Over,
+    /// Its deadline has passed, and work may be left.
+    Overdue(Timestamp),
+    /// Nothing runs there any more.
+    Done,
 }
 
 fn drained(node: &Node, now: Timestamp) -> Drained {
     match &node.duty {
-        Duty::Draining { done, deadline, .. } if *done || *deadline <= now => Drained::Over,
+        Duty::Draining { done: true, .. } => Drained::Done,
+        Duty::Draining { deadline, .. } if *deadline <= now => Drained::Overdue(*deadline),
         Duty::Draining { deadline, .. } => Drained::Until(*deadline),
         Duty::Active | Duty::Cordoned(_) | Duty::Terminated(_) => Drained::NotBegun,
     }

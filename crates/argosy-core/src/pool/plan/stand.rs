@@ -62,7 +62,10 @@ impl Standing {
         if let Duty::Terminated(hold) = &node.duty {
             return Standing::Terminated(hold.by.clone());
         }
-        let fresh = now.duration_since(since) < BOOT_FOR && node.duty == Duty::Active;
+        // While nothing is done by ourselves it keeps its seat, or another would be bought beside it.
+        let fresh = now.duration_since(since) < BOOT_FOR
+            && node.duty == Duty::Active
+            && picture.stopped.is_none();
         if fresh && let Some(serial) = bad_serial(node, picture) {
             return Standing::Condemned(serial);
         }
@@ -73,6 +76,8 @@ impl Standing {
             && member.lost_for.is_some_and(|time| picture.act_after <= time);
         let sick = node.health.state == HealthState::Unhealthy && member.heard;
         match node.duty.hold() {
+            // It is to go, and its node was not told yet, or has to be told again.
+            None if member.instance.departure.is_some() => Standing::Parting,
             None if is_ready(node) => Standing::Ready,
             None => Standing::Unsure,
             Some(hold) if !hold.automatic && !is_ours(hold) => Standing::Held,
@@ -117,6 +122,13 @@ fn is_ready(node: &Node) -> bool {
         && matches!(node.health.state, HealthState::Healthy | HealthState::Degraded)
 }
 
+/// Since when a node has been in service without a break: registered, heard and healthy.
+pub(super) fn serving_since(member: &Member<'_>) -> Option<Timestamp> {
+    let State::Running { since, .. } = &member.instance.state else { return None };
+    let node = member.node.filter(|node| is_ready(node))?;
+    Some((*since).max(node.health.since).max(node.liveness_since))
+}
+
 /// When somebody has to look at a node that nothing was ever found out about: its agent speaks, and no check
 /// says how it is; `None` if that is not so.
 pub(super) fn unjudged_from(node: &Node, picture: &Picture<'_>) -> Option<Timestamp> {
@@ -137,10 +149,15 @@ pub(super) fn bad_serial(node: &Node, picture: &Picture<'_>) -> Option<String> {
 
 /// In what a machine is not what the spec asks for; `None` if it is.
 pub(super) fn outdated(member: &Member<'_>, picture: &Picture<'_>) -> Option<String> {
-    let (spec, order) = (picture.spec, &member.instance.order);
     if let Some(notice) = member.notice.filter(|notice| notice.kind == NoticeKind::Maintenance) {
         return Some(format!("its provider will work on it: {}", notice.message));
     }
+    outdated_order(member, picture)
+}
+
+/// In what a machine was ordered otherwise than the spec asks for now.
+pub(super) fn outdated_order(member: &Member<'_>, picture: &Picture<'_>) -> Option<String> {
+    let (spec, order) = (picture.spec, &member.instance.order);
     // What was ordered of a machine that was adopted nobody knows: it is not replaced for that.
     let known = !member.instance.adopted;
     if known && order.image != spec.image {

@@ -5,7 +5,7 @@ use crate::instance::{Cure, Reason};
 use crate::machine::{Notice, NoticeKind};
 use crate::node::Liveness;
 use crate::pool::fixture::{
-    Town, cloud, deleted, exhausted, finding, offer, one, quota, set, told, town,
+    Town, cloud, deleted, departs, exhausted, finding, offer, one, quota, set, told, town,
 };
 use crate::pool::{BuyingPaused, Capacity, Outcome, Remedy, Step, Unavailable, failed};
 use crate::window::Windows;
@@ -146,19 +146,19 @@ fn a_node_that_recovers_keeps_its_place() {
     pool(3, "a:ready b:recovering c:ready", "");
     pool(3, "a:ready b:recovering c:ready d<b:coming", "");
     // In service again: what was bought for it is too many.
-    pool(3, "a:ready b:ready c:ready d<b:asked", "leave d ScaleDown");
+    pool(3, "a:ready b:ready c:ready d<b:asked", "leave d Unwanted");
     pool(3, "a:ready b:ready c:ready d<b:ready", "cordon a");
 }
 
 #[test]
 fn a_replacement_that_is_sick_itself_is_replaced_in_turn() {
     pool(2, "a:ready b:sick c<b:sick", "drain b for its health");
-    pool(2, "a:ready b:sick c<b:sick-drained", "leave c ScaleDown");
+    pool(2, "a:ready b:sick c<b:sick-drained", "leave c Sick");
     pool(2, "a:ready b:sick c<b:leaving", "buy 2 for b");
     // Not out of service yet: it must not hold up another's replacement for ever.
     let mut stuck = town(2, "a:ready b:lost c<a:sick-active");
     stuck.spec.image = "new".to_owned();
-    stuck.does("leave b ScaleDown");
+    stuck.does("leave b Sick");
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn a_changed_spec_is_rolled_out_one_after_the_other() {
 
 #[test]
 fn a_spec_that_is_changed_back_keeps_what_there_is() {
-    pool(3, "a:ready b:ready c:ready d<a:coming~n2", "leave d ScaleDown");
-    pool(3, "a:drained b:ready c:ready d<a:ready", "leave a ScaleDown");
+    pool(3, "a:ready b:ready c:ready d<a:coming~n2", "leave d Unwanted");
+    pool(3, "a:drained b:ready c:ready d<a:ready", "leave a Unwanted");
 }
 
 #[test]
@@ -307,7 +307,8 @@ fn a_stop_holds_what_we_do_by_ourselves_and_not_what_people_ask_for() {
     let mut by_itself = town(3, "a:ready b:ready c:ready");
     by_itself.spec.autoscaling = Some(reactive());
     (by_itself.spec.min, by_itself.book.target) = (1, Some(1));
-    by_itself.does("cordon a; cordon b");
+    // No more at a time than maxUnavailable, which is one of three.
+    by_itself.does("cordon a");
     by_itself.stopped = Some("paused by ada".to_owned());
     by_itself.does("");
 }
@@ -315,8 +316,15 @@ fn a_stop_holds_what_we_do_by_ourselves_and_not_what_people_ask_for() {
 #[test]
 fn a_deleted_pool_returns_everything_and_says_when_it_is_gone() {
     let mut gone = town(2, "a:ready b:asked c:leaving d:gone").with(deleted);
-    gone.does("leave a PoolDeleted; leave b PoolDeleted");
+    // What runs on a has an hour; nothing runs on b, and c leaves for the stronger reason (M4).
+    gone.does("drain a; leave b PoolDeleted; leave c PoolDeleted");
+    assert_eq!(departs(&gone.plan()), "a in 3600 s for PoolDeleted");
     gone.says("CleanupInProgress: Removing nodes; 3 left: a, b, c");
+    set(gone.one("a"), "drained");
+    gone.does("leave a PoolDeleted; leave b PoolDeleted; leave c PoolDeleted");
+    set(gone.one("a"), "ready");
+    gone.resource.without_drain = true;
+    gone.does("leave a PoolDeleted; leave b PoolDeleted; leave c PoolDeleted");
     gone.ones.retain(|one| one.instance.id.as_str() == "d");
     gone.does("");
     gone.says("NodesRemoved: All nodes removed");

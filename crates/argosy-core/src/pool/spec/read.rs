@@ -1,8 +1,8 @@
 //! A pool's spec as people write it: every complaint at once, each with what would be right.
 
 use super::{
-    Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Strategy, TYPES_MAX,
-    Unavailable, ZONES_MAX, is_abstract,
+    Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Replacement, Strategy,
+    TYPES_MAX, Unavailable, ZONES_MAX, is_abstract,
 };
 use crate::autoscale::Autoscaling;
 use crate::catalog::{self, Catalog};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The members of a pool's spec that are ours.
-const OURS: [&str; 22] = [
+const OURS: [&str; 24] = [
     "nodeCount",
     "minNodes",
     "maxNodes",
@@ -39,6 +39,8 @@ const OURS: [&str; 22] = [
     "drainFor",
     "maxUnavailable",
     "minAvailable",
+    "minReady",
+    "replacement",
     "nodeLabels",
     "platform",
 ];
@@ -56,6 +58,9 @@ const SLIPS_MAX: usize = 8;
 const DRAIN_MIN: SignedDuration = SignedDuration::from_secs(1);
 /// See `DRAIN_MIN`; as long as a command to drain may.
 const DRAIN_MAX: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// The longest `minReady`: an update of ten nodes would take a week and a half.
+const MIN_READY_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 /// The most nodes of a round that go to one provider.
 const WEIGHT_MAX: u32 = 100;
@@ -141,6 +146,9 @@ impl<'a> Reader<'a> {
             drain_for: self.drain_for(),
             max_unavailable: self.max_unavailable(catalog.nodes_max),
             min_available,
+            min_ready: self.min_ready(),
+            replacement: self
+                .word("replacement", &[("auto", Replacement::Auto), ("surge", Replacement::Surge)]),
             labels: self.labels(),
         }
     }
@@ -460,25 +468,33 @@ impl<'a> Reader<'a> {
     }
 
     fn drain_for(&mut self) -> Option<SignedDuration> {
-        let text = self.text("drainFor")?;
+        self.span("drainFor", DRAIN_MIN, DRAIN_MAX)
+    }
+
+    fn min_ready(&mut self) -> SignedDuration {
+        let read = self.span("minReady", SignedDuration::ZERO, MIN_READY_MAX);
+        read.unwrap_or(PoolSpec::default().min_ready)
+    }
+
+    /// A time like `90s` or `1h`; `None` if it is not there, or not one that is allowed.
+    fn span(
+        &mut self,
+        name: &str,
+        least: SignedDuration,
+        most: SignedDuration,
+    ) -> Option<SignedDuration> {
+        let text = self.text(name)?;
+        let field = self.field(name);
         match span::parse(text) {
-            Ok(time) if (DRAIN_MIN..=DRAIN_MAX).contains(&time) => Some(time),
+            Ok(time) if (least..=most).contains(&time) => Some(time),
             Ok(time) => {
-                let message = format!(
-                    "spec.drainFor must be from {} to {}, not {}",
-                    Written(DRAIN_MIN),
-                    Written(DRAIN_MAX),
-                    Written(time)
-                );
-                self.complain("drainFor", Constraint::Max, message);
+                let (least, most, time) = (Written(least), Written(most), Written(time));
+                let message = format!("{field} must be from {least} to {most}, not {time}");
+                self.complain(name, Constraint::Max, message);
                 None
             }
             Err(complaint) => {
-                self.complain(
-                    "drainFor",
-                    Constraint::Format,
-                    format!("spec.drainFor: {complaint}"),
-                );
+                self.complain(name, Constraint::Format, format!("{field}: {complaint}"));
                 None
             }
         }

@@ -95,19 +95,15 @@ fn doomed(machine: &Machine) -> Doomed {
         ordered_at: Timestamp::UNIX_EPOCH,
         why: String::new(),
         replaces: None,
+        purpose: argosy_core::instance::Purpose::Seat,
         adopted: false,
+        departure: None,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),
         state: State::Terminating(leaving),
     };
-    let guards = Guards {
-        installation: Uuid::from_u128(1),
-        shown: None,
-        compared: true,
-        frozen: None,
-        stopped: None,
-    };
+    let guards = Guards { installation: Uuid::from_u128(1), shown: None, compared: true };
     gate::release(&instance, &guards).unwrap()
 }
 

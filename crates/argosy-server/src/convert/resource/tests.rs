@@ -24,6 +24,7 @@ fn resource(kind: Kind, owner: Option<&str>) -> Resource {
         created: stamp.clone(),
         updated: stamp,
         deletion: None,
+        without_drain: false,
         started: None,
         phase_since: at,
         conditions: Vec::new(),

@@ -4,6 +4,11 @@ use super::{Planner, Seat, Standing};
 use crate::instance::{InstanceId, Reason};
 use crate::node::{Duty, Node};
 use crate::pool::Member;
+use crate::pool::cure::ailment;
+use std::collections::BTreeSet;
+
+/// Adopted, class, not draining yet, how busy, as the spec says, age, and a name that decides among equals.
+type Rank<'p> = (bool, u8, bool, u8, bool, i64, &'p InstanceId);
 
 impl<'p> Planner<'p, '_> {
     /// More seats than wanted: those whose loss disturbs least go first.
@@ -16,9 +21,10 @@ impl<'p> Planner<'p, '_> {
         let spec = self.picture.spec;
         let by_itself = spec.autoscaling.is_some() && self.picture.book.target.is_some();
         let window = !by_itself || spec.maintenance.contains(self.now);
-        if by_itself && self.picture.stopped.is_some() {
-            return;
-        }
+        // Replacements whose predecessors stay after all are surplus of our own making.
+        let mut made = self.undone_replacements();
+        // An autoscaler's change of size disturbs no more at a time than any other of ours.
+        let mut steps = spec.max_unavailable.of(self.target.max(1));
         let mut order: Vec<usize> =
             (0..self.seats.len()).filter(|seat| self.rank(*seat).is_some()).collect();
         order.sort_by_cached_key(|seat| self.rank(*seat));
@@ -28,6 +34,15 @@ impl<'p> Planner<'p, '_> {
                 continue;
             };
             let (index, replacement) = (*index, *replacement);
+            let ours = 0 < made;
+            made = made.saturating_sub(1);
+            let reason = match (ours, self.standing(index), self.member(index)) {
+                (true, Standing::Sick { .. }, Some(member)) => {
+                    Reason::Sick { because: ailment(member) }
+                }
+                (true, _, _) => Reason::Unwanted,
+                (false, _, _) => Reason::ScaleDown { asked: !by_itself },
+            };
             let in_service =
                 [Some(index), replacement].into_iter().flatten().filter(|one| self.is_ready(*one));
             let in_service = u32::try_from(in_service.count()).unwrap_or(u32::MAX);
@@ -45,6 +60,17 @@ impl<'p> Planner<'p, '_> {
             if 0 < in_service && self.ready < spec.min_available.saturating_add(in_service) {
                 continue;
             }
+            if let Err(held) = self.permit(index, &reason) {
+                self.keep(index, held);
+                continue;
+            }
+            let under_way = self.standing(index) == Standing::Parting;
+            if by_itself && (under_way || 0 < in_service) {
+                if steps == 0 {
+                    continue;
+                }
+                steps -= 1;
+            }
             self.ready = self.ready.saturating_sub(in_service);
             if let Some(seat) = self.seats.get_mut(seat) {
                 seat.leaving = true;
@@ -52,11 +78,26 @@ impl<'p> Planner<'p, '_> {
             if let Some(replacement) = replacement {
                 self.go(replacement, Reason::Unwanted);
             }
-            self.go(index, Reason::ScaleDown);
+            self.go(index, reason);
         }
         if waits {
             self.wait_for_window();
         }
+    }
+
+    /// How many seats there are only because a replacement and the node it was for are both in the pool.
+    fn undone_replacements(&self) -> usize {
+        let seated: BTreeSet<&InstanceId> = self
+            .seats
+            .iter()
+            .filter_map(|seat| self.member(seat.member))
+            .map(|member| &member.instance.id)
+            .collect();
+        let undone = |seat: &&Seat| {
+            let replaces = self.member(seat.member).and_then(|it| it.instance.replaces.as_ref());
+            replaces.is_some_and(|old| seated.contains(old))
+        };
+        self.seats.iter().filter(undone).count()
     }
 
     /// The provider of a machine, if its machines were not compared with our records yet.
@@ -83,7 +124,7 @@ impl<'p> Planner<'p, '_> {
     /// not up yet, the youngest first; those who are not in service, or that their provider does not show; and
     /// then the others. Of equals those go first whose drain has begun, then the idle, then what is not as the
     /// spec says (another image, another type), then the oldest.
-    fn rank(&self, seat: usize) -> Option<(u8, bool, u8, bool, i64, &'p InstanceId)> {
+    fn rank(&self, seat: usize) -> Option<Rank<'p>> {
         let Seat { member: index, replacement, outdated, .. } = self.seats.get(seat)?;
         let serving = replacement.is_some_and(|one| self.is_ready(one));
         let member = self.member(*index)?;
@@ -96,6 +137,7 @@ impl<'p> Planner<'p, '_> {
             Standing::Sick { .. } => 0,
             Standing::Parting if replacement.is_none() => 1,
             Standing::Held => 1,
+            Standing::Coming if member.instance.adopted => return None,
             Standing::Coming => 2,
             Standing::Parting | Standing::Unsure | Standing::Recovering => 3,
             Standing::Ready if member.instance.sight.missing_since.is_some() => 3,
@@ -105,7 +147,8 @@ impl<'p> Planner<'p, '_> {
         let age = if class == 2 { -ordered } else { ordered };
         let draining = |node: &Node| matches!(node.duty, Duty::Draining { .. });
         let begun = member.node.is_some_and(draining);
-        Some((class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
+        let adopted = member.instance.adopted;
+        Some((adopted, class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
     }
 }
 

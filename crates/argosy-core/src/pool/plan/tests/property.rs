@@ -1,12 +1,13 @@
 //! Plays plans against a model of a provider, its nodes and the remedy, with every kind of fault.
 
 use super::*;
+use crate::fixture::permitted;
 use crate::instance::{Instance, InstanceId, State};
 use crate::machine::{Machine, MachineId, MachineState, Tags};
 use crate::node::{Duty, Hold};
 use crate::pool::fixture::Town;
 use crate::pool::plan::stand::Standing;
-use crate::pool::{BY, Plan, bought, registered, stale};
+use crate::pool::{BY, Plan, bought, registered, resumed};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -73,6 +74,7 @@ impl World {
         for one in &mut self.town.ones {
             let lost = self.lost.get(one.instance.id.as_str());
             one.lost_for = lost.map(|since| SignedDuration::from_secs(self.now - since));
+            one.reported_at = Some(at(self.now));
         }
         // Records that are over are kept for a day; here, for a few hours.
         let kept = self.now - 4 * 3600;
@@ -110,10 +112,7 @@ impl World {
             }
             State::AwaitingNode { .. } if slow => {}
             State::AwaitingNode { .. } if fails => {
-                one.instance = one.instance.leaving(Reason::Stale, now).unwrap();
-                let gone = one.instance.clone();
-                let generation = self.town.resource.generation;
-                self.town.book = stale(&self.town.book, &gone, "no agent", generation, now);
+                one.instance = one.instance.leaving(permitted(Reason::Stale), now).unwrap();
             }
             State::AwaitingNode { .. } => {
                 let mut node = crate::fixture::node(&id);
@@ -122,7 +121,7 @@ impl World {
                 one.instance = one.instance.registered(&node.id, now).unwrap();
                 one.node = Some(node);
                 let (book, registers) = (self.town.book.clone(), one.instance.clone());
-                self.town.book = registered(&book, &registers).unwrap_or(book);
+                self.town.book = registered(&book, &registers, now).unwrap_or(book);
             }
             State::Terminating(leaving) if !slow => {
                 let (machine, node) = (leaving.machine, leaving.node);
@@ -203,7 +202,7 @@ impl World {
                 node.duty = Duty::Active;
             }
             18 => node.duty = Duty::Terminated(ada),
-            19 => one.instance = one.instance.leaving(Reason::Vanished, now).unwrap(),
+            19 => one.instance = one.instance.leaving(permitted(Reason::Vanished), now).unwrap(),
             20 => {
                 let message = String::new();
                 one.notice = Some(Notice { kind: NoticeKind::Reclaim, at: None, message });
@@ -302,7 +301,9 @@ impl World {
             let id = match step {
                 Step::Leave { instance, .. } => instance.as_str(),
                 Step::Cordon { node, .. } | Step::Drain { node, .. } => node.as_str(),
-                Step::Uncordon { .. }
+                Step::Depart { .. }
+                | Step::Stay { .. }
+                | Step::Uncordon { .. }
                 | Step::Diagnose { .. }
                 | Step::Reboot { .. }
                 | Step::Condemn { .. } => continue,
@@ -325,11 +326,14 @@ impl World {
                 left -= 1;
             }
             if let (Step::Leave { .. }, Some(node)) = (step, &self.town.ones[index].node) {
-                let ended = match &node.duty {
-                    Duty::Draining { done, deadline, .. } => *done || *deadline <= self.time(),
-                    Duty::Terminated(_) => true,
-                    Duty::Active | Duty::Cordoned(_) => false,
-                };
+                let departure = self.town.ones[index].instance.departure.as_ref();
+                let had_its_time = departure.is_some_and(|it| it.deadline <= self.time());
+                let ended = had_its_time
+                    || match &node.duty {
+                        Duty::Draining { done, deadline, .. } => *done || *deadline <= self.time(),
+                        Duty::Terminated(_) => true,
+                        Duty::Active | Duty::Cordoned(_) => false,
+                    };
                 assert!(ended || self.lost.contains_key(id), "{id} was not drained: {step:?}");
             }
         }
@@ -377,9 +381,22 @@ impl World {
             Step::Leave { instance, reason } => {
                 let index = self.of(instance.as_str()).unwrap();
                 let one = &mut self.town.ones[index];
-                if let Some(after) = one.instance.leaving(reason.clone(), now) {
+                if let Some(after) = one.instance.leaving(permitted(reason.clone()), now) {
                     one.instance = after;
                 }
+                return;
+            }
+            Step::Depart { instance, reason, deadline } => {
+                let index = self.of(instance.as_str()).unwrap();
+                let one = &mut self.town.ones[index];
+                let permit = permitted(reason.clone());
+                one.instance = one.instance.departing(permit, *deadline, now).unwrap();
+                return;
+            }
+            Step::Stay { instance } => {
+                let index = self.of(instance.as_str()).unwrap();
+                let one = &mut self.town.ones[index];
+                one.instance = one.instance.staying().unwrap();
                 return;
             }
             Step::Diagnose { instance, because, .. } => {
@@ -391,9 +408,11 @@ impl World {
             Step::Condemn { .. } => return,
             Step::Uncordon { node, .. } => (node, Duty::Active),
             Step::Cordon { node, reason } => (node, Duty::Cordoned(ours(false, reason, now))),
-            Step::Drain { node, reason, automatic, by, .. } => {
+            Step::Drain { node, reason, automatic, by, drain_for } => {
                 let hold = Hold { by: by.clone(), ..ours(*automatic, reason, now) };
-                let (command, deadline) = (crate::fixture::command_id(1), at(self.now + DRAIN_S));
+                let drain_for = drain_for.unwrap_or(SignedDuration::from_secs(DRAIN_S));
+                let command = crate::fixture::command_id(1);
+                let deadline = now.checked_add(drain_for).unwrap();
                 (node, Duty::Draining { hold, command, deadline, done: false })
             }
         };
@@ -413,6 +432,7 @@ impl World {
         self.town.stopped = None;
         self.town.clouds.get_mut("gcp").unwrap().compared = true;
         self.town.resource.generation += 1;
+        self.town.book = resumed(&self.town.book, self.time());
         for one in &mut self.town.ones {
             let Some(node) = one.node.as_mut() else { continue };
             if node.duty.hold().is_some_and(|hold| hold.by.ends_with("ada"))
