@@ -106,6 +106,10 @@ pub struct Instance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub replaced_by: Option<String>,
+    /// That it is to go once its node is drained; absent if it stays, or goes already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub departure: Option<Departure>,
     /// How often the provider was asked to do what the state says.
     #[schema(minimum = 0)]
     pub calls: u32,
@@ -126,6 +130,21 @@ pub struct Instance {
     /// The commit that last wrote it; its ETag is this number in quotes.
     #[schema(minimum = 0)]
     pub revision: u64,
+}
+
+/// That an instance is to go: its node is drained first, until the deadline at the latest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Departure {
+    /// One word: `ScaleDown`, `PoolDeleted`, `Replaced`.
+    pub reason: String,
+    /// A sentence.
+    pub message: String,
+    /// Since when.
+    #[schema(format = "date-time")]
+    pub since: String,
+    /// When it is terminated although work may be left.
+    #[schema(format = "date-time")]
+    pub deadline: String,
 }
 
 /// One attempt to make a node well.
@@ -389,6 +408,13 @@ pub struct PoolExplanation {
     /// Where buying failed lately, and is tried again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PlaceBackoff>,
+    /// Why its update was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub update_failed: Option<UpdateFailed>,
+    /// Machines that were bought lately and did no work, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_vain: Vec<InVain>,
     /// What the autoscaler says now; absent if there is none, or it was not asked by this process yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -425,6 +451,43 @@ pub struct BuyingPaused {
     pub reason: String,
     /// A sentence with the way out.
     pub message: String,
+}
+
+/// An update that was stopped because nodes of the new kind turned sick.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UpdateFailed {
+    /// Since when.
+    #[schema(format = "date-time")]
+    pub since: String,
+    /// One of those that turned sick.
+    pub instance_id: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// The generation of the spec that a rollback puts back; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1)]
+    pub rollback_generation: Option<u32>,
+}
+
+/// A machine that was bought and did no work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InVain {
+    /// When that was clear.
+    #[schema(format = "date-time")]
+    pub at: String,
+    /// Which instance.
+    pub instance_id: String,
+    /// Which of the pool's nodes it was to be.
+    #[schema(minimum = 1)]
+    pub number: u32,
+    /// What became of it: `NotMade`, `NeverRegistered`, `BadHardware`, `Sick` or `TakenBack`.
+    pub fate: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// What it cost until then, in US dollars; absent if its price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    pub cost: Option<f64>,
 }
 
 /// A place where buying failed lately.

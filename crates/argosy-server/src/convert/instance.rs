@@ -9,9 +9,9 @@ use argosy_core::adapter::Tri;
 use argosy_core::autoscale::{Advice, HISTORY_LEN_MAX, RawSample, Sample, Summary};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Cure, Instance, Reason, State, Tried};
+use argosy_core::instance::{Cure, Departure, Instance, Reason, State, Tried};
 use argosy_core::inventory::{Frozen, Orphan, Paused};
-use argosy_core::pool::PoolBook;
+use argosy_core::pool::{Fate, PoolBook, Vain};
 use argosy_core::resource::Resource;
 
 use jiff::{SignedDuration, Timestamp};
@@ -58,12 +58,22 @@ pub(crate) fn wire(stored: &Stored<Instance>) -> api::Instance {
         why: instance.why.clone(),
         replaces: instance.replaces.as_ref().map(ToString::to_string),
         replaced_by: replaced_by(&instance.state),
+        departure: instance.departure.as_ref().map(departure),
         calls,
         retry_at: retry_at.map(|at| at.to_string()),
         overdue,
         tried: instance.tried.iter().map(tried).collect(),
         console: instance.console().map(str::to_owned),
         revision: stored.revision.0,
+    }
+}
+
+fn departure(departure: &Departure) -> api::Departure {
+    api::Departure {
+        reason: departure.reason.as_str().to_owned(),
+        message: departure.reason.to_string(),
+        since: departure.since.to_string(),
+        deadline: departure.deadline.to_string(),
     }
 }
 
@@ -219,6 +229,8 @@ pub(crate) fn explained(explained: &Explained) -> api::PoolExplanation {
         paused,
         stale_in_a_row: book.map_or(0, |book| book.stale_in_a_row),
         places: book.map(|book| places(book, explained.at)).unwrap_or_default(),
+        update_failed: book.and_then(update_failed),
+        in_vain: book.map(|book| book.vain.iter().map(in_vain).collect()).unwrap_or_default(),
         advice: explained.advice.as_ref().map(advice),
         decisions: decisions
             .map(|decision| api::SizeDecision {
@@ -229,6 +241,34 @@ pub(crate) fn explained(explained: &Explained) -> api::PoolExplanation {
             })
             .collect(),
         members,
+    }
+}
+
+fn update_failed(book: &PoolBook) -> Option<api::UpdateFailed> {
+    let failed = book.update_failed.as_ref()?;
+    Some(api::UpdateFailed {
+        since: failed.since.to_string(),
+        instance_id: failed.instance.to_string(),
+        message: failed.because.clone(),
+        rollback_generation: book.good.as_ref().map(|good| good.generation),
+    })
+}
+
+fn in_vain(vain: &Vain) -> api::InVain {
+    let fate = match vain.fate {
+        Fate::NotMade => "NotMade",
+        Fate::NeverRegistered => "NeverRegistered",
+        Fate::BadHardware => "BadHardware",
+        Fate::Sick => "Sick",
+        Fate::TakenBack => "TakenBack",
+    };
+    api::InVain {
+        at: vain.at.to_string(),
+        instance_id: vain.instance.to_string(),
+        number: vain.number,
+        fate: fate.to_owned(),
+        message: vain.because.clone(),
+        cost: vain.cost.map(|cost| (cost * 100.0).round() / 100.0),
     }
 }
 

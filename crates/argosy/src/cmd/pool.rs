@@ -156,6 +156,24 @@ fn page(screen: &Screen, explained: &PoolExplanation, times: Times) -> String {
         let count = explained.stale_in_a_row;
         member("Buying", format!("goes on, although {count} in a row did not register"));
     }
+    if let Some(failed) = &explained.update_failed {
+        let since = times.ago(&failed.since);
+        let back = match failed.rollback_generation {
+            Some(generation) => format!("; --rollback goes back to generation {generation}"),
+            None => String::new(),
+        };
+        let (instance, message) = (&failed.instance_id, &failed.message);
+        member("Update", format!("stopped {since}: {instance} was sick: {message}{back}"));
+    }
+    if !explained.in_vain.is_empty() {
+        let known: Option<f64> = explained.in_vain.iter().map(|vain| vain.cost).sum();
+        let cost = known.map(|sum| format!("; they cost ${sum:.2}")).unwrap_or_default();
+        let count = explained.in_vain.len();
+        let of = explained.in_vain.iter().rev().take(3);
+        let of = of.map(|vain| format!("{} ({})", vain.instance_id, vain.fate));
+        let of = of.collect::<Vec<_>>().join(", ");
+        member("In vain", format!("{count} instances lately did no work{cost}: {of}"));
+    }
     if let Some(advice) = &explained.advice {
         member("Autoscaler", advice.sentence.clone());
         for part in &advice.parts {
