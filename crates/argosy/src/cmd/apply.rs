@@ -6,7 +6,7 @@ use super::resource::Noun;
 use crate::failure::{Exit, Failure};
 use crate::output::{Paint, Screen, clean, note, print};
 use crate::session::Session;
-use argosy_api::client::{Collection, WriteOptions};
+use argosy_api::client::{ClientError, Collection, WriteOptions};
 use argosy_api::resource::{Kind, Resource, ResourceCreate, ResourcePatch};
 use clap::Args;
 use manifest::Manifest;
@@ -159,6 +159,10 @@ async fn check(session: &Session, steps: &[Step]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How often a change is sent again because only the status has moved since it was read: adapters and nodes report
+/// several times a second while a pool comes up. Fewer, and `apply` fails on a lively pool; more, and it would not end.
+const SENT_MAX: u32 = 10;
+
 /// Sends a step; says whether there was anything to send.
 async fn send(session: &Session, step: &Step, dry_run: bool) -> Result<bool, Failure> {
     let manifest = &step.manifest;
@@ -172,23 +176,13 @@ async fn send(session: &Session, step: &Step, dry_run: bool) -> Result<bool, Fai
                 labels: manifest.labels.clone().unwrap_or_default(),
             };
             let options = WriteOptions { dry_run, ..WriteOptions::default() };
-            session.client.create(noun.collection(), &body, &options).await
+            session.client.create(noun.collection(), &body, &options).await.map(drop)
         }
         Some(_) if step.differences.is_empty() => return Ok(false),
-        Some(current) => {
-            let labels = manifest.labels.as_ref().map(|labels| {
-                labels.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))).collect()
-            });
-            let body = ResourcePatch { spec: Some(manifest.spec.clone()), labels };
-            // Only if it still is what the difference was shown for.
-            let if_match = Some(current.revision);
-            let options =
-                WriteOptions { dry_run, if_match, replace: true, ..WriteOptions::default() };
-            session.client.patch(noun.collection(), &manifest.name, &body, &options).await
-        }
+        Some(current) => change(session, manifest, current, dry_run).await,
     };
     match result {
-        Ok(_) => Ok(true),
+        Ok(()) => Ok(true),
         Err(error) => {
             let failure = match &manifest.cluster {
                 Some(cluster) => session.missing(error, Collection::Clusters, cluster).await,
@@ -196,6 +190,47 @@ async fn send(session: &Session, step: &Step, dry_run: bool) -> Result<bool, Fai
             };
             Err(failure.why(format!("in {}", manifest.place)))
         }
+    }
+}
+
+/// Changes a resource, only if it still is what the difference was shown for; a report about it that came since is no
+/// reason to refuse.
+async fn change(
+    session: &Session,
+    manifest: &Manifest,
+    shown: &Resource,
+    dry_run: bool,
+) -> Result<(), ClientError> {
+    let noun = noun(manifest);
+    let collection = noun.collection();
+    let labels = manifest
+        .labels
+        .as_ref()
+        .map(|labels| labels.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))).collect());
+    let body = ResourcePatch { spec: Some(manifest.spec.clone()), labels };
+    let mut revision = shown.revision;
+    let mut sent = 1;
+    loop {
+        let options = WriteOptions {
+            dry_run,
+            if_match: Some(revision),
+            replace: true,
+            ..WriteOptions::default()
+        };
+        let error = match session.client.patch(collection, &manifest.name, &body, &options).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if error.status() != Some(409) || SENT_MAX <= sent {
+            return Err(error);
+        }
+        let now = session.client.get(collection, &manifest.name).await?;
+        let asked = |item: &Resource| (item.id.clone(), item.generation, item.labels.clone());
+        if asked(&now) != asked(shown) {
+            return Err(error);
+        }
+        revision = now.revision;
+        sent += 1;
     }
 }
 
