@@ -64,6 +64,9 @@ const SILENT_AFTER: Duration = Duration::from_secs(21);
 /// A machine that was not heard for so long is lost for the moment, whoever asks.
 const LOST_AFTER: Duration = Duration::from_secs(35);
 
+/// How often the operator looks for pools that stopped and asked for a person, once nothing goes wrong any more.
+const RESUME_EVERY: Duration = Duration::from_secs(600);
+
 /// What is left out of a run, to see whether it fails without it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cut {
@@ -376,8 +379,13 @@ impl World {
     /// Plays until everything is as it was asked to be, or the time is over.
     async fn settle(&mut self, end: Duration, watcher: &Watcher) -> Result<(), RunError> {
         let step = Duration::from_secs(60);
+        let mut resume_at = self.now();
         while self.violation.is_none() {
             let unsettled = self.unsettled();
+            if resume_at <= self.now() {
+                self.resume_stopped_pools();
+                resume_at = self.now() + RESUME_EVERY;
+            }
             if unsettled.is_none() && self.heap_is_idle() {
                 return Ok(());
             }

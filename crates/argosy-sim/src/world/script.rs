@@ -10,6 +10,7 @@ use argosy_control::command::NewCommand;
 use argosy_control::resource::{Creation, Target, Write};
 use argosy_control::{Control, Error};
 use argosy_core::command::CommandKind;
+use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
 use argosy_core::resource::{Kind, Patch, Resource, Strategy};
@@ -63,6 +64,7 @@ enum Ask {
     Patch { cluster: String, pool: String, spec: Value },
     Delete { cluster: String, pool: Option<String> },
     Pause(bool),
+    Resume(ResourceId),
 }
 
 impl Ask {
@@ -95,6 +97,10 @@ impl Ask {
                 control.safety.pause(&caller, None, reason).await.map(|_| ())
             }
             Ask::Pause(false) => control.safety.resume(&caller, None).await.map(|_| ()),
+            Ask::Resume(pool) => {
+                let reason = "what was wrong with its machines is mended";
+                control.instances.resume(&caller, *pool, reason).await.map(|_| ())
+            }
         }
     }
 }
@@ -212,6 +218,15 @@ impl World {
     fn script_failed(&mut self, what: &str, why: &str) {
         let expected = format!("the step `{what}` can be taken");
         self.gauge.assertions.push(Checked { expected, found: why.to_owned(), holds: false });
+    }
+
+    /// Once nothing goes wrong any more, the operator resumes what has stopped and asked for a person.
+    pub(crate) fn resume_stopped_pools(&mut self) {
+        let waiting = self.pools().filter(|(_, phase, _)| *phase != Phase::Ready);
+        let waiting: Vec<_> = waiting.map(|(name, _, pool)| (name, pool.id)).collect();
+        for (name, pool) in waiting {
+            self.send(format!("resume {name}"), Ask::Resume(pool));
+        }
     }
 
     fn send(&mut self, what: String, ask: Ask) {
