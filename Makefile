@@ -63,8 +63,9 @@ fmt: ## format the code
 lint: ## clippy, warnings are errors
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-docs: ## write the generated papers again: openapi/, and config, errors, cli and xid in docs/
+docs: ## write the generated papers again: openapi/, the dashboard's types, and config, errors, cli and xid in docs/
 	UPDATE=1 cargo test --locked --workspace generated
+	node dashboard/scripts/types.mjs
 	cargo test --locked -q -p argosy-tidy
 
 deps: ## install what the tests need, and nothing else

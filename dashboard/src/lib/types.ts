@@ -236,6 +236,13 @@ export interface DeadLetterList {
   next?: number;
 }
 
+export interface Departure {
+  deadline: string;
+  message: string;
+  reason: string;
+  since: string;
+}
+
 export interface Duty {
   automatic?: boolean;
   by?: string;
@@ -411,10 +418,20 @@ export interface HistoryEntry {
   sequence: number;
 }
 
+export interface InVain {
+  at: string;
+  cost?: number;
+  fate: string;
+  instance_id: string;
+  message: string;
+  number: number;
+}
+
 export interface Instance {
   calls: number;
   console?: string;
   cost_per_hour?: number;
+  departure?: Departure;
   href: string;
   id: string;
   image?: string;
@@ -733,6 +750,7 @@ export interface PoolExplanation {
   at: string;
   cost_per_hour: number;
   decisions?: SizeDecision[];
+  in_vain?: InVain[];
   instances: Record<string, number>;
   kind: string;
   members: Instance[];
@@ -744,6 +762,7 @@ export interface PoolExplanation {
   stale_in_a_row: number;
   summary: string;
   target?: number;
+  update_failed?: UpdateFailed;
 }
 
 export interface PoolHistory {
@@ -757,6 +776,11 @@ export interface PoolReport {
   guidance?: string;
   message: string;
   reason: string;
+}
+
+export interface PoolResume {
+  reason: string;
+  rollback?: boolean;
 }
 
 export interface PoolSample {
@@ -1021,6 +1045,13 @@ export interface Tried {
   because: string;
   cure: Cure;
   outcome?: string;
+}
+
+export interface UpdateFailed {
+  instance_id: string;
+  message: string;
+  rollback_generation?: number;
+  since: string;
 }
 
 export interface Verdict {
