@@ -118,8 +118,9 @@ pub struct Processes {
 
 /// How long a process may take to end in order: an agent writes down what it could not tell.
 const TERM_MAX: Duration = Duration::from_secs(10);
-/// How long it may take after that to be no more. A process that does not is stuck in the kernel.
-const KILL_MAX: Duration = Duration::from_secs(5);
+/// How long it may take after that to be no more: a killed process that waits for a disk ends when the disk answers,
+/// which on a busy one takes many seconds. One that takes longer is stuck in the kernel.
+const KILL_MAX: Duration = Duration::from_secs(30);
 /// How often a process is looked at while it ends.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long a machine is shown after it was gone: longer than anybody needs to notice.
