@@ -180,6 +180,14 @@ pub struct InstanceList {
     /// The revision the list was read at: watch from here to miss nothing.
     #[schema(minimum = 0)]
     pub revision: u64,
+    /// What all that match cost an hour, in US dollars, as far as it is known.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub cost_per_hour: f64,
+    /// How many of them have no known price: what they cost together is more than `cost_per_hour` then.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub unpriced: u32,
     /// The instances.
     pub items: Vec<Instance>,
 }
@@ -291,6 +299,10 @@ pub struct OrphanList {
     /// What they cost an hour, in US dollars, as far as it is known.
     #[schema(minimum = 0)]
     pub cost_per_hour: f64,
+    /// How many of them have no known price: what they cost together is more than `cost_per_hour` then.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub unpriced: u32,
     /// The machines.
     pub items: Vec<Orphan>,
 }
@@ -315,9 +327,13 @@ pub struct Provider {
     /// How many machines of it no record knows.
     #[schema(minimum = 0)]
     pub orphans: u32,
-    /// What the instances cost an hour, in US dollars, as far as it is known.
+    /// What the instances and orphans cost an hour, in US dollars, as far as it is known.
     #[schema(minimum = 0)]
     pub cost_per_hour: f64,
+    /// How many of them have no known price: what they cost together is more than `cost_per_hour` then.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub unpriced: u32,
     /// When it was last listed whole; absent if not by this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "date-time")]
@@ -391,9 +407,17 @@ pub struct PoolExplanation {
     pub target: Option<u32>,
     /// How many of its instances are in which state.
     pub instances: BTreeMap<String, u32>,
-    /// What they cost an hour, in US dollars, as far as it is known.
+    /// How many machines carry the pool's tag and are known to no record.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub orphans: u32,
+    /// What its instances and orphans cost an hour, in US dollars, as far as it is known.
     #[schema(minimum = 0)]
     pub cost_per_hour: f64,
+    /// How many of them have no known price: what they cost together is more than `cost_per_hour` then.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub unpriced: u32,
     /// What the pool's own adapter last said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

@@ -111,13 +111,15 @@ impl Control {
     /// that share the store.
     pub fn start(
         store: Store,
-        settings: Settings,
+        mut settings: Settings,
         outside: Outside,
         clock: Clock,
         ids: Ids,
         holder: &str,
         tasks: &mut Tasks,
     ) -> Control {
+        let embedded = outside.extensions.metrics.as_ref();
+        settings.machines.metrics.knows_jobs |= embedded.is_some_and(|source| source.always());
         let settings = Arc::new(settings);
         let stats = Arc::new(Stats::default());
         let beats = Arc::new(Beats::default());

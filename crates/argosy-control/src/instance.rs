@@ -19,6 +19,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Frozen, Orphan, Paused};
 use argosy_core::label::Labels;
+use argosy_core::machine::HourlyCost;
 use argosy_core::pool::PoolBook;
 use argosy_core::resource::{Kind, Resource};
 use argosy_core::search::{Filter, Order};
@@ -74,8 +75,8 @@ pub struct InstancePage {
     pub instances: Vec<Shown>,
     /// How many match in all.
     pub total: usize,
-    /// What all that match cost an hour, as far as it is known.
-    pub cost_per_hour: f64,
+    /// What all that match cost.
+    pub cost: HourlyCost,
     /// What the page was read at: a watch can go on from here.
     pub revision: Revision,
 }
@@ -95,8 +96,8 @@ pub struct ProviderShown {
     pub instances: BTreeMap<&'static str, u32>,
     /// How many machines of it are known that no record knows, as far as the caller may see them.
     pub orphans: u32,
-    /// What the caller's instances cost an hour, as far as it is known.
-    pub cost_per_hour: f64,
+    /// What the caller's instances and these orphans cost.
+    pub cost: HourlyCost,
     /// When it was last listed whole; `None` in a process that does not lead.
     pub listed_at: Option<Timestamp>,
 }
@@ -110,8 +111,10 @@ pub struct Explained {
     pub book: Option<Stored<PoolBook>>,
     /// Its instances, by number, those that are over at the end.
     pub members: Vec<Shown>,
-    /// What those that are not over cost an hour, as far as it is known.
-    pub cost_per_hour: f64,
+    /// How many machines carry its tag and are known to no record.
+    pub orphans: u32,
+    /// What its instances that are not over and these orphans cost.
+    pub cost: HourlyCost,
     /// What its autoscaler says now; `None` if it has none, or this process does not lead.
     pub advice: Option<Advice>,
     /// When all of that was so.
@@ -161,10 +164,8 @@ impl Instances {
         let (revision, mut found) = self.seen_by(caller)?;
         found.retain(|instance| query.filter.matches(&instance.value));
         let total = found.len();
-        let cost_per_hour = found
-            .iter()
-            .filter_map(|it| it.value.cost_per_hour())
-            .fold(0.0, |sum, cost| sum + cost);
+        let live = found.iter().filter(|it| !it.value.state.is_over());
+        let cost = live.map(|it| it.value.cost_per_hour()).collect();
         let compare =
             |a: &Stored<Instance>, b: &Stored<Instance>| query.order.compare(&a.value, &b.value);
         let end = query.skip.saturating_add(query.limit);
@@ -175,7 +176,7 @@ impl Instances {
         }
         found.sort_unstable_by(compare);
         let instances = found.into_iter().skip(query.skip).map(Shown::from).collect();
-        Ok(InstancePage { instances, total, cost_per_hour, revision })
+        Ok(InstancePage { instances, total, cost, revision })
     }
 
     /// Calls `look` with every instance the caller may see, by id.
@@ -224,7 +225,7 @@ impl Instances {
             frozen: None,
             instances: BTreeMap::new(),
             orphans: 0,
-            cost_per_hour: 0.0,
+            cost: HourlyCost::default(),
             listed_at: listed.get(name).copied(),
         };
         for name in self.providers.keys() {
@@ -240,12 +241,16 @@ impl Instances {
                 }
                 let provider = shown.entry(name.clone()).or_insert_with(|| empty(name));
                 *provider.instances.entry(instance.state.as_str()).or_default() += 1;
-                provider.cost_per_hour += instance.cost_per_hour().unwrap_or(0.0);
+                if !instance.state.is_over() {
+                    provider.cost.add(instance.cost_per_hour());
+                }
             }
             for orphan in view.orphans().map(|orphan| &*orphan.value) {
                 if self.shows_orphan(view, caller, orphan) {
                     let name = &orphan.provider;
-                    shown.entry(name.clone()).or_insert_with(|| empty(name)).orphans += 1;
+                    let provider = shown.entry(name.clone()).or_insert_with(|| empty(name));
+                    provider.orphans += 1;
+                    provider.cost.add(orphan.price_per_hour);
                 }
             }
             for book in view.provider_books().map(|book| &*book.value) {
@@ -286,14 +291,17 @@ impl Instances {
                 let of = &member.stored.value;
                 (of.state.is_over(), of.number, of.ordered_at)
             });
-            let cost_per_hour = members
-                .iter()
-                .filter_map(|member| member.cost_per_hour)
-                .fold(0.0, |sum, cost| sum + cost);
+            let live = members.iter().filter(|member| !member.stored.value.state.is_over());
+            let orphans = view.orphans().map(|orphan| &orphan.value);
+            let orphans = orphans.filter(|orphan| orphan.tags.pool == Some(pool));
+            let orphans: Vec<Option<f64>> = orphans.map(|orphan| orphan.price_per_hour).collect();
+            let prices = live.map(|member| member.cost_per_hour).chain(orphans.iter().copied());
+            let cost = prices.collect();
+            let orphans = u32::try_from(orphans.len()).unwrap_or(u32::MAX);
             let book = view.pool_book(pool).cloned();
             let advice = book.as_ref().and_then(|book| book.value.advice.clone());
             let advice = advice.map(|(_, advice)| advice);
-            Ok(Explained { resource, book, members, cost_per_hour, advice, at })
+            Ok(Explained { resource, book, members, orphans, cost, advice, at })
         })
     }
 

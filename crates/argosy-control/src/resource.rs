@@ -5,11 +5,13 @@ use crate::watch::{Scope, Watch, WatchList};
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Decision, Verb};
 use argosy_core::adapter::{AdapterName, Report};
+use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::Catalog;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
+use argosy_core::pool::keeping_size;
 use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Stamp, Tombstone};
 use argosy_core::search::{Filter, Order};
 use argosy_core::status::{self, AdapterLine};
@@ -18,6 +20,9 @@ use argosy_store::entity::{IdempotencyKey, Made, NameClaim};
 use argosy_store::view::View;
 use jiff::Timestamp;
 use std::sync::Arc;
+
+/// The member of a node pool's spec that says who changes its size.
+const AUTOSCALING: &str = "autoscaling";
 
 /// Which resource a request is about: an id or a name, under a cluster if the path says so.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +165,17 @@ impl Resources {
         Ok(Created { resource: Stored { value, revision }, replayed: replayed.is_some() })
     }
 
+    /// Whether a pool may be measured as its spec asks.
+    fn check_metrics(&self, kind: Kind, spec: &Spec, tenant: &str) -> Result<(), Error> {
+        let field = format!("spec.{AUTOSCALING}");
+        let asked =
+            spec.get(AUTOSCALING).filter(|asked| kind == Kind::NodePool && !asked.is_null());
+        let Some(asked) = asked else { return Ok(()) };
+        let autoscaling = Autoscaling::parse(asked, &field).map_err(Error::Invalid)?;
+        let errors = self.office.settings.machines.metrics.check(&autoscaling, &field, tenant);
+        if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+    }
+
     fn decide_create(
         &self,
         view: &View,
@@ -183,6 +199,7 @@ impl Resources {
         }
         let provider = cluster.and_then(|cluster| Catalog::provider_of(&cluster.value.spec));
         self.office.settings.catalog.check(*kind, spec, provider).map_err(Error::Invalid)?;
+        self.check_metrics(*kind, spec, &caller.tenant)?;
 
         let new = NewResource {
             kind: *kind,
@@ -353,6 +370,9 @@ impl Resources {
             }
             let adapters = self.office.adapters(kind);
             let stamp = Office::stamp(caller, now);
+            let left = view.pool_book(before.value.id).and_then(|book| book.value.target);
+            let kept = left.and_then(|left| keeping_size(&before.value.spec, patch, left));
+            let patch = kept.as_ref().unwrap_or(patch);
             let patched = before.value.patched(patch, stamp, adapters).map_err(Error::Invalid)?;
             let Some(after) = patched else { return Ok((None, before.clone())) };
             keep_provider(&before.value, &after)?;
@@ -361,6 +381,10 @@ impl Resources {
             let provider = owner.and_then(|cluster| Catalog::provider_of(&cluster.spec));
             let checked = self.office.settings.catalog.check(kind, &after.spec, provider);
             checked.map_err(Error::Invalid)?;
+            // What was stored before is not asked for again by who changes something else.
+            if before.value.spec.get(AUTOSCALING) != after.spec.get(AUTOSCALING) {
+                self.check_metrics(kind, &after.spec, &after.tenant)?;
+            }
             if self.office.allow(caller, Verb::Write, &after, owner) != Decision::Allow {
                 return Err(forbidden_team(&after));
             }

@@ -4,6 +4,7 @@
 //! machines that boot are counted. A pool judged by the nodes that have registered orders the same
 //! machine again at every look until the first has booted.
 
+mod admit;
 mod combine;
 mod metrics;
 mod predict;
@@ -18,6 +19,7 @@ use crate::field::reader::Reader;
 use crate::field::{Constraint, FieldError};
 use crate::span::Written;
 use crate::window::sentence;
+pub use admit::{CredentialScope, MetricsAccess};
 pub use combine::{Composite, Mode};
 use jiff::{SignedDuration, Timestamp};
 use metrics::{Facts, seconds};
@@ -215,6 +217,21 @@ impl Policy {
         }
     }
 
+    /// Which counts of jobs it goes by.
+    fn jobs(&self) -> Vec<Jobs> {
+        match self {
+            Policy::Queue(queue) => vec![queue.metric],
+            Policy::Reactive(_) => Vec::new(),
+            Policy::Scheduled(Scheduled { fallback, .. })
+            | Policy::Predictive(Predictive { fallback, .. }) => {
+                fallback.as_ref().map(|inner| inner.jobs()).unwrap_or_default()
+            }
+            Policy::Composite(composite) => {
+                composite.policies.iter().flat_map(Policy::jobs).collect()
+            }
+        }
+    }
+
     /// The first queue policy in it.
     fn queue(&self) -> Option<&Queue> {
         match self {
@@ -401,13 +418,19 @@ impl fmt::Display for Advice {
 /// else; unless a bound forces it, there is no move inside a cooldown and none by more than `max_step`;
 /// missing, old and impossible measurements move nothing; the same input has the same answer.
 pub fn recommend(autoscaling: &Autoscaling, pool: &PoolView<'_>, now: Timestamp) -> Advice {
-    let facts = Facts::gather(pool, autoscaling.metrics.age_max, now);
+    let facts = Facts::gather(pool, &autoscaling.metrics, now);
     let mut mind = Mind { facts, path: String::new(), parts: Vec::new() };
-    let opinion = autoscaling.policy.ask(&mut mind);
+    let mut opinion = autoscaling.policy.ask(&mut mind);
     let from = pool.wanted;
-    let wanted = opinion.target.unwrap_or(from);
+    // Bounds hold whatever else is not known.
+    let mut sized = opinion.target.or_else(|| opinion.bounds.map(|bounds| bounds.hold(from)));
+    if sized.is_none() && opinion.rests {
+        sized = Some(pool.min.min(pool.max));
+        opinion.reason += ", so the smallest size does (minNodes)";
+    }
+    let wanted = sized.unwrap_or(from);
     let (target, held) = limit(autoscaling, pool, wanted, now);
-    let held = held.or(opinion.target.is_none().then_some(HeldBy::NoMetrics));
+    let held = held.or(sized.is_none().then_some(HeldBy::NoMetrics));
     let cooled = match held {
         Some(HeldBy::Cooldown { until }) => Some(until),
         Some(HeldBy::MaxStep { .. } | HeldBy::Bounds { .. } | HeldBy::NoMetrics) | None => None,
@@ -461,6 +484,10 @@ fn limit(
 struct Opinion {
     /// The size it wants; `None` if it cannot know.
     target: Option<u32>,
+    /// The bounds that a schedule sets now, for whoever wants a size.
+    bounds: Option<Bounds>,
+    /// Whether it wants none because no entry of a schedule holds, and not because it cannot know.
+    rests: bool,
     /// Why.
     reason: String,
     /// When time alone may change it.
@@ -469,11 +496,11 @@ struct Opinion {
 
 impl Opinion {
     fn new(target: u32, reason: impl Into<String>) -> Self {
-        Opinion { target: Some(target), reason: reason.into(), next: None }
+        Opinion { target: Some(target), ..Opinion::none(reason) }
     }
 
     fn none(why: impl Into<String>) -> Self {
-        Opinion { target: None, reason: why.into(), next: None }
+        Opinion { target: None, bounds: None, rests: false, reason: why.into(), next: None }
     }
 
     /// The same for a reason that comes first.
@@ -484,6 +511,25 @@ impl Opinion {
     /// The same, but it may change then.
     fn until(self, next: Option<Timestamp>) -> Self {
         Opinion { next: [self.next, next].into_iter().flatten().min(), ..self }
+    }
+}
+
+/// The sizes that are allowed at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bounds {
+    min: u32,
+    max: u32,
+}
+
+impl Bounds {
+    /// The nearest size inside.
+    fn hold(self, size: u32) -> u32 {
+        within(size, self.min, self.max)
+    }
+
+    /// Both at once; where they exclude one another the upper bound holds.
+    fn and(self, other: Self) -> Self {
+        Self { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
 }
 

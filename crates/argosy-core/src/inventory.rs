@@ -5,9 +5,10 @@ mod compare;
 
 pub use compare::{ALARMS_MAX, Comparison, Known, Listing, PoolFacts, compare};
 
+use crate::instance::ABSENT_FOR;
 use crate::machine::{MachineId, Tags, Trouble};
 use crate::node::NodeId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -85,20 +86,41 @@ pub struct ProviderBook {
     /// Why its listings cannot be believed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<Frozen>,
-    /// Until when its listings are believed whatever they miss, because somebody vouched for them.
+    /// Its listings are believed whatever they miss, because somebody vouched for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trusted_until: Option<Timestamp>,
+    pub vouched: Option<Vouched>,
 }
 
-/// How long a person's word for a provider's listings holds: time for the two that prove an absence.
-pub const TRUST: SignedDuration = SignedDuration::from_mins(15);
+/// A person's word for a provider's listings. It holds until two whole ones were believed that are far enough apart to
+/// prove an absence, however seldom the provider is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vouched {
+    /// When it was given.
+    pub at: Timestamp,
+    /// When the first listing since began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_at: Option<Timestamp>,
+}
+
+impl Vouched {
+    /// After a whole listing that began then was believed; `None` if it holds no longer.
+    pub(crate) fn listed(self, began_at: Timestamp) -> Option<Self> {
+        let Some(first) = self.listed_at else {
+            // One that was under way shows what was there before.
+            let listed_at = (self.at <= began_at).then_some(began_at);
+            return Some(Self { listed_at, ..self });
+        };
+        let proves = first.saturating_add(ABSENT_FOR).is_ok_and(|from| from <= began_at);
+        (!proves).then_some(self)
+    }
+}
 
 impl ProviderBook {
     /// Somebody says that what the provider shows is all there is: `None` if that was not in doubt.
     pub fn thawed(&self, now: Timestamp) -> Option<Self> {
         self.frozen.as_ref()?;
-        let trusted_until = Some(now.saturating_add(TRUST).unwrap_or(Timestamp::MAX));
-        Some(Self { frozen: None, trusted_until, ..self.clone() })
+        let vouched = Some(Vouched { at: now, listed_at: None });
+        Some(Self { frozen: None, vouched, ..self.clone() })
     }
 }
 

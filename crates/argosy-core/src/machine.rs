@@ -342,5 +342,32 @@ impl Trouble {
     }
 }
 
+/// What machines cost together, as far as their prices are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HourlyCost {
+    /// The sum of the known prices, in US dollars an hour.
+    pub known: f64,
+    /// How many have no known price: the sum is a lower bound then, and unknown if it is 0.
+    pub unpriced: u32,
+}
+
+impl HourlyCost {
+    /// Counts one more machine.
+    pub fn add(&mut self, price_per_hour: Option<f64>) {
+        match price_per_hour.filter(|price| price.is_finite() && 0.0 <= *price) {
+            Some(price) => self.known += price,
+            None => self.unpriced = self.unpriced.saturating_add(1),
+        }
+    }
+}
+
+impl FromIterator<Option<f64>> for HourlyCost {
+    fn from_iter<T: IntoIterator<Item = Option<f64>>>(prices: T) -> Self {
+        let mut cost = Self::default();
+        prices.into_iter().for_each(|price| cost.add(price));
+        cost
+    }
+}
+
 #[cfg(test)]
 mod tests;

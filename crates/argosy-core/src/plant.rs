@@ -16,16 +16,19 @@ pub enum Bug {
     BreakerReplays,
     /// The silence of most of the fleet is held against every node of it.
     MassSilence,
+    /// Others are bought for all sick nodes at once, however many `maxUnavailable` allows.
+    NoSurgeLimit,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 5] = [
+    pub const ALL: [Bug; 6] = [
         Bug::RegistrationClearsCordon,
         Bug::DrainDoneTooSoon,
         Bug::DoublePurchase,
         Bug::BreakerReplays,
         Bug::MassSilence,
+        Bug::NoSurgeLimit,
     ];
 }
 

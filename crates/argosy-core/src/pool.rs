@@ -21,7 +21,7 @@ pub use outcome::Outcome;
 pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
 pub use spec::{
     Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Replacement, Strategy,
-    TYPES_MAX, Unavailable, ZONES_MAX, meanings,
+    TYPES_MAX, Unavailable, ZONES_MAX, keeping_size, meanings,
 };
 
 use crate::autoscale::Advice;

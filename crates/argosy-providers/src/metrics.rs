@@ -6,7 +6,7 @@
 use crate::outbound::{self, Allow, Outbound, TOTAL_MAX};
 use argosy_control::clock::Clock;
 use argosy_control::extension::{Measuring, MetricsSource};
-use argosy_core::autoscale::{RawMetrics, Source};
+use argosy_core::autoscale::{MetricsAccess, RawMetrics, Source};
 use async_trait::async_trait;
 use reqwest::RequestBuilder;
 use serde_json::Value;
@@ -38,52 +38,68 @@ pub struct WebMetrics {
     outbound: Outbound,
     /// By the name that stands in specs.
     tokens: BTreeMap<String, Token>,
+    /// Where each may be sent, and for whom.
+    access: MetricsAccess,
     clock: Clock,
 }
 
 impl WebMetrics {
-    /// `allow` opens addresses that are not public.
+    /// `allow` opens addresses that are not public; `access` says where each token may be sent, and for whom.
     ///
     /// # Errors
     /// If the machine's TLS roots cannot be used.
     pub fn new(
         allow: Vec<Allow>,
         tokens: BTreeMap<String, Token>,
+        access: MetricsAccess,
         clock: Clock,
     ) -> Result<Self, reqwest::Error> {
-        Ok(Self { outbound: Outbound::new(allow, TOTAL_MAX)?, tokens, clock })
+        Ok(Self { outbound: Outbound::new(allow, TOTAL_MAX)?, tokens, access, clock })
     }
 
     /// The number of one source; `None` if it has none now. Heartbeats are somebody else's.
-    async fn number(&self, source: &Source, beat: Option<f64>) -> Result<Option<f64>, String> {
+    async fn number(
+        &self,
+        source: &Source,
+        tenant: &str,
+        beat: Option<f64>,
+    ) -> Result<Option<f64>, String> {
         match source {
             Source::Heartbeats => Ok(beat),
             Source::Prometheus { url, query, credentials } => {
                 let url = format!("{}/api/v1/query", url.trim_end_matches('/'));
                 let request = self.outbound.get(&url).map_err(|error| error.to_string())?;
                 let request = request.query(&[("query", query)]);
-                let answer = self.ask(request, credentials.as_deref()).await?;
+                let answer = self.ask(request, credentials.as_deref(), tenant).await?;
                 vector(&answer)
             }
             Source::Http { url, pointer, credentials } => {
                 let request = self.outbound.get(url).map_err(|error| error.to_string())?;
-                let answer = self.ask(request, credentials.as_deref()).await?;
+                let answer = self.ask(request, credentials.as_deref(), tenant).await?;
                 let found = answer.pointer(pointer).filter(|found| !found.is_null());
                 found.map(number).transpose()
             }
         }
     }
 
-    async fn ask(&self, request: RequestBuilder, token: Option<&str>) -> Result<Value, String> {
-        let request = match token {
+    async fn ask(
+        &self,
+        request: RequestBuilder,
+        name: Option<&str>,
+        tenant: &str,
+    ) -> Result<Value, String> {
+        let request = match name {
             None => request,
             Some(name) => {
-                let token = self.tokens.get(name).ok_or_else(|| {
-                    format!(
-                        "no credentials called `{name}` are configured under `metrics_credentials`"
-                    )
-                })?;
-                request.bearer_auth(&token.0)
+                // The address as it is really asked: who checked the spec saw what was written there.
+                let asked = request.try_clone().and_then(|request| request.build().ok());
+                let url = asked.as_ref().map(|asked| asked.url().as_str()).unwrap_or_default();
+                if let Some(refusal) = self.access.refusal(name, url, tenant) {
+                    return Err(refusal);
+                }
+                let token = self.tokens.get(name);
+                let missing = || format!("metrics_credentials.{name} has no token");
+                request.bearer_auth(&token.ok_or_else(missing)?.0)
             }
         };
         let answer = outbound::send(request).await.map_err(|error| error.to_string())?;
@@ -99,10 +115,10 @@ impl MetricsSource for WebMetrics {
         let from = &of.from;
         Ok(RawMetrics {
             at: Some(self.clock.now()),
-            utilization: self.number(&from.utilization, beats.utilization).await?,
+            utilization: self.number(&from.utilization, &of.tenant, beats.utilization).await?,
             busy_nodes: beats.busy_nodes,
-            pending_jobs: self.number(&from.pending_jobs, beats.pending_jobs).await?,
-            queue_depth: self.number(&from.queue_depth, beats.queue_depth).await?,
+            pending_jobs: self.number(&from.pending_jobs, &of.tenant, beats.pending_jobs).await?,
+            queue_depth: self.number(&from.queue_depth, &of.tenant, beats.queue_depth).await?,
             history: Vec::new(),
         })
     }

@@ -6,13 +6,17 @@
 use crate::world::Bought;
 use argosy_control::Settings;
 use argosy_core::breaker::{Area, Breaker, Pause};
+use argosy_core::catalog::Catalog;
 use argosy_core::command::{Command, CommandKind};
 use argosy_core::health::{Ends, HealthState};
-use argosy_core::instance::Instance;
+use argosy_core::instance::{Instance, State};
 use argosy_core::invariant::{self, Cause, Change};
+use argosy_core::inventory::ProviderBook;
 use argosy_core::liveness::Outlook;
+use argosy_core::machine::{Notice, NoticeKind};
 use argosy_core::node::settings::NodeSettings;
 use argosy_core::node::{Duty, Liveness, Node};
+use argosy_core::pool::{PoolBook, PoolSpec};
 use argosy_core::remedy::allowed;
 use argosy_core::resource::Resource;
 use argosy_store::engine::{Commit, Put, Revision};
@@ -25,6 +29,9 @@ use std::time::Duration;
 
 /// An invariant and how it is broken.
 pub(crate) type Broken = (&'static str, String);
+
+/// No machine is paid for that no spec allows: none above the size and what replaces others.
+pub(crate) const MONEY: &str = "MONEY";
 
 /// A command may be open for so long after everything has become quiet.
 const OPEN_MAX: SignedDuration = SignedDuration::from_hours(2);
@@ -39,9 +46,14 @@ pub(crate) enum Turn {
     Instance { before: Option<Arc<Instance>>, after: Arc<Instance> },
 }
 
+/// A pool may be paid above what its spec allows for so long while nothing keeps its machines: a return has to be
+/// taken, tried again and seen.
+const OVERPAID_MAX: SignedDuration = SignedDuration::from_hours(1);
+
 /// What is stored, as the disk has it.
 pub(crate) struct Oracle {
     settings: NodeSettings,
+    catalog: Catalog,
     revision: Revision,
     pub(crate) nodes: BTreeMap<String, Arc<Node>>,
     pub(crate) commands: BTreeMap<String, Arc<Command>>,
@@ -49,6 +61,13 @@ pub(crate) struct Oracle {
     pub(crate) resources: BTreeMap<String, Arc<Resource>>,
     breakers: BTreeMap<String, Arc<Breaker>>,
     pauses: BTreeMap<String, Arc<Pause>>,
+    books: BTreeMap<String, Arc<PoolBook>>,
+    /// GPUs that are known to be bad.
+    condemned: BTreeSet<String>,
+    /// Providers whose listings are not believed.
+    frozen: BTreeSet<String>,
+    /// Since when more machines of a pool are paid for than its spec allows.
+    overpaid: BTreeMap<String, Timestamp>,
     outlook: Option<Outlook>,
     orphans: BTreeSet<String>,
     /// Commands that have not ended.
@@ -92,6 +111,7 @@ impl Oracle {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.nodes.clone(),
+            catalog: settings.catalog.clone(),
             revision: Revision::ZERO,
             nodes: BTreeMap::new(),
             commands: BTreeMap::new(),
@@ -99,6 +119,10 @@ impl Oracle {
             resources: BTreeMap::new(),
             breakers: BTreeMap::new(),
             pauses: BTreeMap::new(),
+            books: BTreeMap::new(),
+            condemned: BTreeSet::new(),
+            frozen: BTreeSet::new(),
+            overpaid: BTreeMap::new(),
             outlook: None,
             orphans: BTreeSet::new(),
             open: BTreeSet::new(),
@@ -124,6 +148,7 @@ impl Oracle {
         let audits = audits(commit)?;
         let mut turns = Vec::new();
         let mut ordered = Vec::new();
+        let mut bought = Vec::new();
         for put in &commit.puts {
             let id = put.key.id.as_str();
             match put.key.kind.as_str() {
@@ -172,6 +197,9 @@ impl Oracle {
                         audited(&audits, "Instance", id, commit, revision)?;
                         check(Change::Instance { before: before.as_deref(), after: &after })?;
                         self.is_over(&after)?;
+                        if before.is_none() && !after.adopted {
+                            bought.push(after.clone());
+                        }
                         turns.push(Turn::Instance { before, after });
                     }
                 }
@@ -194,6 +222,21 @@ impl Oracle {
                     let after = read::<Pause>(put)?;
                     keep(&mut self.pauses, id, after.as_ref());
                 }
+                "pool-book" => {
+                    let after = read::<PoolBook>(put)?;
+                    keep(&mut self.books, id, after.as_ref());
+                }
+                "provider-book" => {
+                    let after = read::<ProviderBook>(put)?;
+                    match after.is_some_and(|book| book.frozen.is_some()) {
+                        true => _ = self.frozen.insert(id.to_owned()),
+                        false => _ = self.frozen.remove(id),
+                    }
+                }
+                "condemned" => match put.body {
+                    Some(_) => _ = self.condemned.insert(id.to_owned()),
+                    None => _ = self.condemned.remove(id),
+                },
                 "outlook" => self.outlook = read::<Outlook>(put)?.map(|it| (*it).clone()),
                 "orphan" => match put.body {
                     Some(_) => _ = self.orphans.insert(id.to_owned()),
@@ -205,7 +248,93 @@ impl Oracle {
         for command in ordered {
             self.may_order(&command, now, is_heard)?;
         }
+        for record in bought {
+            self.may_buy(&record)?;
+        }
         Ok(turns)
+    }
+
+    /// A pool's spec, and how many machines it may hold: as many as it is to have, and those that others are put in
+    /// the place of. `None` if it is gone or its spec cannot be read.
+    fn seats_allowed(&self, pool: &str) -> Option<(PoolSpec, u32)> {
+        let resource = self.resources.get(pool)?;
+        let cluster = self.resources.get(&resource.owner?.to_string())?;
+        let spec = PoolSpec::read(&resource.spec, &cluster.spec, &self.catalog).ok()?;
+        let target = spec.target(self.books.get(pool).and_then(|book| book.target));
+        let wanted = resource.deletion.is_none();
+        let most = if wanted { target.saturating_add(spec.max_unavailable.of(target)) } else { 0 };
+        Some((spec, most))
+    }
+
+    /// Whether a record holds a seat of its pool, or is to: it is not on its way out, and nobody takes it away.
+    fn is_seated(&self, record: &Instance) -> bool {
+        let up = match &record.state {
+            State::Provisioning(_) | State::AwaitingNode { .. } | State::Running { .. } => true,
+            State::Terminating(_) | State::Terminated { .. } | State::Failed { .. } => false,
+        };
+        let node = self.nodes.get(record.id.as_str());
+        let ended = node.is_some_and(|node| {
+            let bad = |serial: &str| self.condemned.contains(serial);
+            matches!(node.duty, Duty::Terminated(_))
+                || node.gpus.iter().any(|gpu| bad(gpu.hardware()))
+        });
+        let taken = |notice: &Notice| notice.kind == NoticeKind::Reclaim;
+        up && !ended && !record.notice.as_ref().is_some_and(taken)
+    }
+
+    /// Whether a machine may be bought: never more than the spec allows, with those that replace others.
+    fn may_buy(&self, record: &Instance) -> Result<(), Broken> {
+        let pool = record.pool.to_string();
+        let Some((_, allowed)) = self.seats_allowed(&pool) else { return Ok(()) };
+        let held = self.instances.values().filter(|it| it.pool == record.pool);
+        let held = held.filter(|it| self.is_seated(it)).count();
+        if u32::try_from(held).is_ok_and(|held| held <= allowed) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is machine {held} of {}, and its spec allows {allowed}, replacements included",
+            record.id, record.pool_name
+        );
+        Err((MONEY, message))
+    }
+
+    /// Whether machines are paid for that no spec allows: for too long, and while nothing keeps them. `paid` are the
+    /// machines that really exist, by pool and record.
+    pub(crate) fn overpaid(
+        &mut self,
+        paid: &BTreeMap<String, Vec<String>>,
+        now: Timestamp,
+    ) -> Option<String> {
+        let kept = !self.pauses.is_empty()
+            || !self.frozen.is_empty()
+            || self.breakers.values().any(|it| !it.is_closed());
+        let mut found = None;
+        self.overpaid.retain(|pool, _| paid.contains_key(pool));
+        for (pool, machines) in paid {
+            // One on its way out has its time, and a lost one is told of otherwise.
+            let counts = |id: &&String| {
+                let record = self.instances.get(*id);
+                record.is_some_and(|it| it.departure.is_none() && self.is_seated(it))
+            };
+            let held = machines.iter().filter(counts).count();
+            // What goes in steps, or may not fall below what must be available, takes as long as its drains.
+            let at_once = |spec: &PoolSpec| spec.autoscaling.is_none() && spec.min_available == 0;
+            let allowed = self.seats_allowed(pool).filter(|(spec, _)| at_once(spec));
+            let allowed = allowed.map_or(u32::MAX, |(_, allowed)| allowed);
+            if kept || u32::try_from(held).is_ok_and(|held| held <= allowed) {
+                self.overpaid.remove(pool);
+                continue;
+            }
+            let since = *self.overpaid.entry(pool.clone()).or_insert(now);
+            if OVERPAID_MAX < now.duration_since(since) {
+                let message = format!(
+                    "{held} machines of the pool {pool} have been paid for since {since}, and its spec allows \
+                     {allowed}, replacements included"
+                );
+                found.get_or_insert(message);
+            }
+        }
+        found
     }
 
     fn note_ends(&mut self, id: &str, node: Option<&Node>) {

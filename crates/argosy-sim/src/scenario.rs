@@ -524,6 +524,10 @@ pub enum Assertion {
     },
     /// A pool has as many nodes in service as it asks for.
     PoolReady(String),
+    /// A condition of a pool has this reason.
+    PoolReason(String, String),
+    /// At most so many machines were bought until now.
+    Bought(u64),
     /// The part of GPUs in service, over all the time, is at least this.
     Availability(f64),
     /// Faults are known within so many seconds, 99 of 100.

@@ -19,6 +19,7 @@ pub(crate) use source::{Override, load, load_under, navarch_of, read};
 use crate::failure::Failure;
 use argosy_core::access::{Authorization, Role};
 use argosy_core::adapter::{AdapterGraph, AdapterSpec, TimeWindow};
+use argosy_core::autoscale::{CredentialScope, MetricsAccess};
 use argosy_core::catalog::Catalog;
 use argosy_core::resource::Kind;
 use argosy_core::sentinel::Rules;
@@ -129,9 +130,9 @@ section! {
         providers: BTreeMap<String, ProviderOf> = BTreeMap::new(),
         /// How machines are bought, watched and returned.
         machines: Machines = Machines::default(),
-        /// What autoscalers show to the servers that they measure pools by, by the name that specs give: bearer
-        /// tokens, by reference.
-        metrics_credentials: BTreeMap<String, Secret> = BTreeMap::new(),
+        /// Bearer tokens for the servers that autoscalers measure pools by, by the name that specs give. Each is
+        /// for addresses below one URL, and for the node pools of one tenant.
+        metrics_credentials: BTreeMap<String, MetricsCredential> = BTreeMap::new(),
         /// Node pools of the cluster `default`, by name: those that are not there are made at each start.
         pools: BTreeMap<String, DeclaredOf> = BTreeMap::new(),
         /// What is forgotten, and when.
@@ -271,6 +272,42 @@ section! {
         file: Option<PathBuf> = None,
         /// The environment variable that holds it.
         env: Option<String> = None,
+    }
+}
+
+section! {
+    /// A bearer token for a server that pools are measured by: exactly one of `file` and `env`. Specs that name it
+    /// with another address, or in another tenant, are refused.
+    MetricsCredential {
+        /// The file that holds it. A line end at its end does not count.
+        file: Option<PathBuf> = None,
+        /// The environment variable that holds it.
+        env: Option<String> = None,
+        /// The beginning of the addresses that it is sent to, like `https://prometheus.example/`: https, or http on a
+        /// loopback address.
+        url: String = String::new(),
+        /// The tenant whose node pools may name it.
+        tenant: String = "default".to_owned(),
+    }
+}
+
+impl MetricsCredential {
+    /// Where the token is.
+    pub(crate) fn secret(&self) -> Secret {
+        Secret { file: self.file.clone(), env: self.env.clone() }
+    }
+
+    fn scope(&self) -> CredentialScope {
+        CredentialScope { url: self.url.clone(), tenant: self.tenant.clone() }
+    }
+}
+
+impl Config {
+    /// What node pools may be measured by.
+    pub(crate) fn metrics_access(&self) -> MetricsAccess {
+        let scopes = self.metrics_credentials.iter();
+        let credentials = scopes.map(|(name, it)| (name.clone(), it.scope())).collect();
+        MetricsAccess { credentials, ..MetricsAccess::default() }
     }
 }
 

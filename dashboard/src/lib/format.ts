@@ -14,6 +14,12 @@ export function money(value: number): string {
   return Math.abs(value) >= 1000 ? MONEY_ROUND.format(value) : MONEY.format(value || 0);
 }
 
+/** What several machines cost an hour: `$20.00`, `at least $20.00` or `unknown` where `unpriced` of them have no known price. */
+export function spend(known: number, unpriced: number | undefined): string {
+  if (!unpriced) return money(known);
+  return known > 0 ? `at least ${money(known)}` : 'unknown';
+}
+
 /** `1 node`, `2 nodes`. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { shares, total, walk, wasteOf } from './money';
+import { spend } from './format';
+import { costs, shares, total, walk, wasteOf } from './money';
 import type { Instance, InstanceState, Node, NodeStatus, Orphan } from './types';
 
 function instance(id: string, state: InstanceState, cost: number, more: Partial<Instance> = {}): Instance {
@@ -26,12 +27,19 @@ it('adds money up by what is asked, and what is wasted beside it', () => {
   const nodes = new Map([node('a', 'ACTIVE'), node('b', 'CORDONED')]);
   const list = [instance('a', 'Running', 10), instance('b', 'Running', 20, { provider: 'aws' }), instance('c', 'Provisioning', 5, { machine_id: undefined }), instance('d', 'Terminated', 99)];
   expect(shares(list, nodes, 'provider')).toEqual([
-    { name: 'aws', machines: 1, cost: 20, wasted: 20 },
-    { name: 'gcp', machines: 3, cost: 10, wasted: 0 },
+    { name: 'aws', machines: 1, cost: 20, unpriced: 0, wasted: 20 },
+    { name: 'gcp', machines: 3, cost: 10, unpriced: 0, wasted: 0 },
   ]);
   const sum = total(list, nodes, [{ cost_per_hour: 3 } as Orphan]);
   expect(sum).toMatchObject({ machines: 4, cost: 33, wasted: 23, orphaned: 3 });
   expect(sum.reasons.map((one) => [one.reason, one.cost])).toEqual([['cordoned', 20], ['orphaned', 3]]);
+});
+
+it('counts what has no known price, and never calls it nothing', () => {
+  const list = [instance('a', 'Running', 10), instance('b', 'Running', 0, { cost_per_hour: undefined }), instance('c', 'Failed', 0, { cost_per_hour: undefined })];
+  expect(costs(list)).toEqual({ cost: 10, unpriced: 1 });
+  expect(total(list, new Map(), [{} as Orphan])).toMatchObject({ cost: 10, unpriced: 2 });
+  expect([spend(10, 0), spend(10, 2), spend(0, 2), spend(0, undefined)]).toEqual(['$10.00', 'at least $10.00', 'unknown', '$0.00']);
 });
 
 it.each([

@@ -7,6 +7,8 @@ export interface Share {
   name: string;
   machines: number;
   cost: number;
+  /** How many of them have no known price: they cost more than `cost` then. */
+  unpriced: number;
   wasted: number;
 }
 
@@ -28,9 +30,24 @@ export function wasteOf(instance: Pick<Instance, 'state' | 'node_id'>, node: Pic
   return node.status === 'ACTIVE' ? null : node.status === 'UNKNOWN' ? 'state unknown' : node.status.toLowerCase();
 }
 
+type Priced = Pick<Instance, 'state' | 'cost_per_hour'>;
+
+/** Whether a machine is, or may be, paid for. */
+const open = (instance: Priced) => instance.state !== 'Terminated' && instance.state !== 'Failed';
+
 /** Nothing is paid for a machine before there is one. */
 function paid(instance: Instance): number {
-  return instance.state === 'Terminated' || instance.state === 'Failed' || !instance.machine_id ? 0 : (instance.cost_per_hour ?? 0);
+  return open(instance) && instance.machine_id ? (instance.cost_per_hour ?? 0) : 0;
+}
+
+/** What several cost together, and how many of them have no known price. */
+export function costs(instances: Iterable<Priced>): { cost: number; unpriced: number } {
+  let [cost, unpriced] = [0, 0];
+  for (const one of instances) {
+    cost += one.cost_per_hour ?? 0;
+    if (open(one) && one.cost_per_hour === undefined) unpriced += 1;
+  }
+  return { cost, unpriced };
 }
 
 /** Money by pool, provider or region, the dearest first. */
@@ -38,9 +55,10 @@ export function shares(instances: Iterable<Instance>, nodes: ReadonlyMap<string,
   const found = new Map<string, Share>();
   for (const one of instances) {
     const name = cut === 'region' ? `${one.provider} ${one.region}` : one[cut];
-    const share = found.get(name) ?? { name, machines: 0, cost: 0, wasted: 0 };
+    const share = found.get(name) ?? { name, machines: 0, cost: 0, unpriced: 0, wasted: 0 };
     share.machines += 1;
     share.cost += paid(one);
+    share.unpriced += costs([one]).unpriced;
     if (wasteOf(one, nodes.get(one.node_id ?? '')) !== null) share.wasted += paid(one);
     found.set(name, share);
   }
@@ -50,6 +68,8 @@ export function shares(instances: Iterable<Instance>, nodes: ReadonlyMap<string,
 export interface Total {
   machines: number;
   cost: number;
+  /** How many machines, orphans among them, have no known price: they cost more than `cost` then. */
+  unpriced: number;
   wasted: number;
   orphaned: number;
   /** Wasted money by its reason, the most first; orphans among them. */
@@ -64,16 +84,18 @@ export function total(instances: Iterable<Instance>, nodes: ReadonlyMap<string, 
   };
   let machines = 0;
   let cost = 0;
+  let unpriced = orphans.filter((one) => one.cost_per_hour === undefined).length;
   for (const one of instances) {
     machines += 1;
     cost += paid(one);
+    unpriced += costs([one]).unpriced;
     const reason = wasteOf(one, nodes.get(one.node_id ?? ''));
     if (reason !== null && paid(one) > 0) waste(reason, paid(one));
   }
   const orphaned = orphans.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
   for (const one of orphans) waste('orphaned', one.cost_per_hour ?? 0);
   const list = [...reasons.values()].sort((a, b) => b.cost - a.cost);
-  return { machines, cost: cost + orphaned, orphaned, wasted: list.reduce((sum, one) => sum + one.cost, 0), reasons: list };
+  return { machines, cost: cost + orphaned, unpriced, orphaned, wasted: list.reduce((sum, one) => sum + one.cost, 0), reasons: list };
 }
 
 export interface Step {

@@ -24,6 +24,7 @@ use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
 use crate::stats::MachineAlarm;
+use argosy_core::autoscale::MetricsAccess;
 use argosy_core::command::{Command, CommandKind};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{
@@ -113,6 +114,8 @@ pub struct MachineSettings {
     pub sample_every: SignedDuration,
     /// The most that all machines together may cost an hour, in US dollars.
     pub max_hourly_cost: Option<f64>,
+    /// What pools may be measured by.
+    pub metrics: MetricsAccess,
 }
 
 impl Default for MachineSettings {
@@ -123,6 +126,7 @@ impl Default for MachineSettings {
             autoscale_every: SignedDuration::from_secs(30),
             sample_every: SignedDuration::from_mins(5),
             max_hourly_cost: None,
+            metrics: MetricsAccess::default(),
         }
     }
 }

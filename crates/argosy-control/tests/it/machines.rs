@@ -7,6 +7,7 @@ mod money;
 mod property;
 mod review;
 mod scale;
+mod spending;
 
 use crate::world::{Cloud, World, cluster_named, object, pool, pool_named, settings, user};
 use argosy_control::resource::Creation;

@@ -1,9 +1,9 @@
 //! Composite: several policies, one answer.
 //!
 //! A part that has no opinion (its metrics are missing) is left out, and the reason says so: silence is
-//! not a wish for zero nodes.
+//! not a wish for zero nodes. The bounds of a schedule clamp what the others want.
 
-use super::{Counted, Limits, Mind, Opinion, Policy, nodes_for, write_number};
+use super::{Bounds, Counted, Limits, Mind, Opinion, Policy, nodes_for, write_number};
 use crate::field::Constraint;
 use crate::field::reader::Reader;
 use jiff::Timestamp;
@@ -93,20 +93,32 @@ impl Composite {
         let weights = self.weights.iter().copied().chain(std::iter::repeat(1.0));
         let mut next: Option<Timestamp> = None;
         let (mut said, mut silent): (Vec<Said>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut bounds: Option<Bounds> = None;
+        let (mut limits, mut rests): (Vec<String>, bool) = (Vec::new(), true);
         for (index, (policy, weight)) in self.policies.iter().zip(weights).enumerate() {
             let opinion = mind.ask_part(&format!("policies[{index}]"), policy);
             next = [next, opinion.next].into_iter().flatten().min();
+            rests &= opinion.rests;
             let kind = policy.kind();
-            match opinion.target {
-                Some(target) => said.push(Said { kind, target, weight, reason: opinion.reason }),
-                None => silent.push(format!("{kind} is left out: {}", opinion.reason)),
+            if let Some(own) = opinion.bounds {
+                bounds = Some(bounds.map_or(own, |others| others.and(own)));
+                limits.push(format!("{} ({kind})", opinion.reason));
+            }
+            match (opinion.target, opinion.bounds) {
+                (Some(target), _) => {
+                    said.push(Said { kind, target, weight, reason: opinion.reason });
+                }
+                (None, None) => silent.push(format!("{kind} is left out: {}", opinion.reason)),
+                (None, Some(_)) => {}
             }
         }
-        let Some(target) = self.combine(&said) else {
-            return Opinion::none(silent.join("; ")).until(next);
+        let Some(wanted) = self.combine(&said) else {
+            limits.append(&mut silent);
+            let silent = Opinion::none(limits.join("; "));
+            return Opinion { bounds, rests, ..silent }.until(next);
         };
         // The part that decided says why; where none did alone, all say what they want.
-        let decided = said.iter().find(|said| said.target == target);
+        let decided = said.iter().find(|said| said.target == wanted);
         let all = || {
             let each: Vec<String> =
                 said.iter().map(|said| format!("{} {}", said.kind, said.target)).collect();
@@ -117,13 +129,17 @@ impl Composite {
             (Mode::Max | Mode::Min, Some(Said { kind, reason, .. })) => {
                 format!("{reason} ({kind}, the {} of {})", self.mode.as_str(), all())
             }
-            (_, _) => format!("{} is the {} of {}", target, self.mode.as_str(), all()),
+            (_, _) => format!("{} is the {} of {}", wanted, self.mode.as_str(), all()),
         };
+        let target = bounds.map_or(wanted, |bounds| bounds.hold(wanted));
+        if target != wanted {
+            reason = format!("{}; {wanted} is wanted: {reason}", limits.join("; "));
+        }
         for silent in silent {
             reason += "; ";
             reason += &silent;
         }
-        Opinion::new(target, reason).until(next)
+        Opinion { bounds, ..Opinion::new(target, reason) }.until(next)
     }
 
     fn combine(&self, said: &[Said]) -> Option<u32> {

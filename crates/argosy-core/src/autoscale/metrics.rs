@@ -3,7 +3,7 @@
 //! What a newcomer gets wrong: utilization alone says nothing about demand. Half of two nodes is one
 //! node's work, half of twenty is ten; so every sample carries how many nodes it was measured on.
 
-use super::PoolView;
+use super::{MetricsFrom, PoolView};
 use crate::span::Written;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -360,6 +360,8 @@ pub(super) struct Facts<'a> {
     pub(super) pending_jobs: Result<u64, String>,
     /// Jobs that wait or run.
     pub(super) queue_depth: Result<u64, String>,
+    /// Where they come from.
+    pub(super) from: &'a MetricsFrom,
     /// Until now, in order.
     pub(super) history: &'a [Sample],
     /// The time of this look.
@@ -368,9 +370,9 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Looks at everything with doubt: whoever fills a `Metrics` may have left `plausible` out.
-    pub(super) fn gather(pool: &PoolView<'a>, age_max: SignedDuration, now: Timestamp) -> Self {
+    pub(super) fn gather(pool: &PoolView<'a>, from: &'a MetricsFrom, now: Timestamp) -> Self {
         let metrics = pool.metrics;
-        let useless = uselessness(metrics.at, age_max, now);
+        let useless = uselessness(metrics.at, from.age_max, now);
         let fact = |metric: Metric, value: Option<f64>| {
             let value = value.ok_or_else(|| format!("no {} is known", metric.words()))?;
             useless.clone().map_or_else(|| check(metric, value), Err)
@@ -384,6 +386,7 @@ impl<'a> Facts<'a> {
             busy: metrics.busy_nodes.filter(|_| useless.is_none()).map(|busy| busy.min(pool.ready)),
             pending_jobs: jobs(Metric::PendingJobs, metrics.pending_jobs),
             queue_depth: jobs(Metric::QueueDepth, metrics.queue_depth),
+            from,
             history: metrics.history.get(..until).unwrap_or_default(),
             now,
         }

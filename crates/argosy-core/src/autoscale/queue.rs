@@ -1,10 +1,12 @@
 //! Queue: as many nodes as the jobs need.
 //!
 //! What a newcomer gets wrong: jobs that wait come on top of those that run. An empty queue in front of
-//! forty busy nodes asks for forty nodes, not for none; so waiting jobs are added to the nodes that work.
+//! forty busy nodes asks for forty nodes, not for none; so waiting jobs are added to the nodes that work. Where
+//! nobody knows who works (a pool without GPUs), what was bought for the jobs must not count as such, or each
+//! purchase is the reason of the next.
 
 use super::metrics::Facts;
-use super::{Counted, Opinion, nodes_for};
+use super::{Counted, Opinion, Source, nodes_for};
 use crate::field::reader::Reader;
 use serde::Serialize;
 
@@ -65,33 +67,47 @@ impl Queue {
             Ok(jobs) => *jobs,
             Err(why) => return Opinion::none(why),
         };
-        let target = self.nodes_for(jobs);
-        let (jobs, nodes) = (Counted(jobs, "job"), Counted(target, "node"));
-        match self.metric {
+        let needed = self.nodes_for(jobs);
+        let (jobs, nodes) = (Counted(jobs, "job"), Counted(needed, "node"));
+        let (target, reason) = match self.metric {
             Jobs::QueueDepth => {
-                Opinion::new(target, format!("{jobs} in the queue at {each} a node need {nodes}"))
+                (needed, format!("{jobs} in the queue at {each} a node need {nodes}"))
             }
             Jobs::PendingJobs => {
-                let (busy, how) = busy(facts);
-                let reason = format!("{jobs} waiting at {each} a node need {nodes} beside {how}");
-                Opinion::new(busy.saturating_add(target), reason)
+                let waiting = format!("{jobs} waiting at {each} a node need {nodes}");
+                match busy(facts) {
+                    Some((busy, how)) => {
+                        (busy.saturating_add(needed), format!("{waiting} beside {how}"))
+                    }
+                    // Whoever does not know must not take nodes away.
+                    None => (
+                        needed.max(facts.wanted),
+                        format!("{waiting}; which nodes work is not known, so none is taken away"),
+                    ),
+                }
             }
+        };
+        let from = match self.metric {
+            Jobs::QueueDepth => &facts.from.queue_depth,
+            Jobs::PendingJobs => &facts.from.pending_jobs,
+        };
+        if target == 0 && 0 < facts.wanted && *from == Source::Heartbeats {
+            // Without nodes nobody would say that jobs wait.
+            return Opinion::new(1, format!("{reason}, but the last node stays"));
         }
+        Opinion::new(target, reason)
     }
 }
 
-/// How many nodes work, and how that is known.
-fn busy(facts: &Facts<'_>) -> (u32, String) {
+/// How many nodes work, and how that is known; `None` if nobody knows.
+fn busy(facts: &Facts<'_>) -> Option<(u32, String)> {
     match (facts.busy, &facts.utilization) {
-        (Some(busy), _) => (busy, format!("{busy} that work")),
+        (Some(busy), _) => Some((busy, format!("{busy} that work"))),
         (None, Ok(percent)) => {
             let busy = nodes_for(percent / 100.0 * f64::from(facts.ready));
-            (busy, format!("the work of {busy}"))
+            Some((busy, format!("the work of {busy}")))
         }
-        // Whoever does not know must not take nodes away.
-        (None, Err(_)) => {
-            (facts.ready, format!("{} that may all work (utilization is not known)", facts.ready))
-        }
+        (None, Err(_)) => None,
     }
 }
 

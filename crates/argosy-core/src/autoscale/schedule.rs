@@ -1,9 +1,12 @@
 //! Scheduled: other bounds, or an exact size, at certain times.
 //!
-//! The first entry whose window is open holds. Outside of all of them the fallback decides inside the
-//! pool's own bounds; without a fallback there is no opinion, and the size stays.
+//! The first entry whose window is open holds. Outside of all of them the fallback decides inside the pool's own
+//! bounds; without a fallback, and where nobody else is asked, the pool's smallest size holds.
+//!
+//! What a newcomer gets wrong: the bounds of an entry are no wish for any size. They are the pool's bounds while it
+//! holds, and clamp what the fallback and the other parts of a composite want.
 
-use super::{Counted, Limits, Mind, Opinion, Policy, within};
+use super::{Bounds, Counted, Limits, Mind, Opinion, Policy};
 use crate::field::reader::Reader;
 use crate::field::{Constraint, FieldError};
 use crate::window::{Window, zone_name};
@@ -70,14 +73,13 @@ impl Scheduled {
 
     pub(super) fn ask(&self, mind: &mut Mind<'_>) -> Opinion {
         let now = mind.facts.now;
-        let held = mind.facts.wanted;
         let next = self.next_edge(now);
         let open = self.entries.iter().enumerate().find(|(_, entry)| entry.window.contains(now));
         let Some((index, Entry { window, size })) = open else {
             let outside = "no entry of the schedule holds now";
             let opinion = match &self.fallback {
                 Some(fallback) => mind.ask_part("fallback", fallback).because(outside),
-                None => Opinion::none(outside),
+                None => Opinion { rests: true, ..Opinion::none(outside) },
             };
             return opinion.until(next);
         };
@@ -108,17 +110,14 @@ impl Scheduled {
             Size::Between { .. } | Size::Exact { .. } => format!("at most {max}"),
         };
         let outer = format!("entry {index} of the schedule holds {bounds} nodes{until} ({zone})");
-        let asked = self.fallback.as_ref().map(|fallback| mind.ask_part("fallback", fallback));
-        let opinion = match asked {
-            Some(Opinion { target: Some(target), reason, next }) => {
-                Opinion { target: Some(within(target, min, max)), reason, next }.because(&outer)
-            }
-            // What the entry itself says holds, whatever its fallback cannot see.
-            Some(silent @ Opinion { target: None, .. }) => {
-                Opinion { target: Some(within(held, min, max)), ..silent }.because(&outer)
-            }
-            None => Opinion::new(within(held, min, max), outer),
+        let entry = Bounds { min, max };
+        let opinion = match &self.fallback {
+            Some(fallback) => mind.ask_part("fallback", fallback).because(&outer),
+            None => Opinion::none(outer),
         };
+        let bounds = opinion.bounds.map_or(entry, |inner| inner.and(entry));
+        let target = opinion.target.map(|target| bounds.hold(target));
+        let opinion = Opinion { target, bounds: Some(bounds), ..opinion };
         opinion.until(next)
     }
 

@@ -282,6 +282,13 @@ impl Instance {
         Some(Self { departure: None, ..self.clone() })
     }
 
+    /// What it costs an hour became known.
+    #[must_use]
+    pub fn priced(&self, price_per_hour: f64) -> Self {
+        let order = Order { price_per_hour: Some(price_per_hour), ..self.order.clone() };
+        Self { order, ..self.clone() }
+    }
+
     /// The intent to return it: to be committed before the gate is asked. `None` if it is over or leaves
     /// already, unless for a weaker reason.
     pub fn leaving(&self, permit: Permit, now: Timestamp) -> Option<Self> {

@@ -4,7 +4,7 @@ use crate::gate;
 use crate::instance::{
     ABSENT_FOR, CONSOLE_LEN_MAX, Instance, Provisioning, Reason, State, TRIED_MAX, Terminating,
 };
-use crate::machine::MachineId;
+use crate::machine::{MachineId, Order};
 use jiff::Timestamp;
 
 pub(super) fn broken(before: Option<&Instance>, after: &Instance) -> Option<String> {
@@ -72,7 +72,7 @@ fn step(before: &Instance, after: &Instance) -> Option<String> {
         ("pool", before.pool == after.pool && before.pool_name == after.pool_name),
         ("number", before.number == after.number),
         ("token", before.token == after.token),
-        ("order", before.order == after.order),
+        ("order", is_same_order(&before.order, &after.order)),
         ("age", before.ordered_at == after.ordered_at),
         ("purpose", before.why == after.why && before.replaces == after.replaces),
     ];
@@ -83,6 +83,12 @@ fn step(before: &Instance, after: &Instance) -> Option<String> {
     illegal(&before.state, &after.state)
         .or_else(|| lost("machine", before.machine(), after.machine(), &after.state))
         .or_else(|| lost("node", before.node(), after.node(), &after.state))
+}
+
+/// Whether it is the same order; its price may become known later.
+fn is_same_order(before: &Order, after: &Order) -> bool {
+    let price_per_hour = before.price_per_hour.or(after.price_per_hour);
+    Order { price_per_hour, ..before.clone() } == *after
 }
 
 /// What was known, and is not any more. What failed never had a node, and its machine is proven gone.

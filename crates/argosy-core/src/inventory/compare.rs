@@ -230,8 +230,7 @@ impl<'a> Round<'a> {
         // as any other is, and whether its node speaks says more than how many there were.
         let too_much = 2 <= missing && expected < missing * 5;
         let book = self.known.book;
-        let vouched = book.trusted_until.is_some_and(|until| self.now < until);
-        let frozen = too_much && !vouched;
+        let frozen = too_much && book.vouched.is_none();
         let after = ProviderBook {
             frozen: frozen.then(|| Frozen {
                 since: book.frozen.as_ref().map_or(self.now, |frozen| frozen.since),
@@ -239,7 +238,7 @@ impl<'a> Round<'a> {
                 found,
                 message: self.doubt(expected, found),
             }),
-            trusted_until: book.trusted_until.filter(|_| vouched),
+            vouched: book.vouched.and_then(|vouched| vouched.listed(self.listing.began_at)),
             ..book.clone()
         };
         if let (Some(frozen), None) = (&after.frozen, &book.frozen) {
@@ -288,6 +287,11 @@ impl<'a> Round<'a> {
             return;
         }
         let changed = record.seen(shown, look, self.abilities, self.now);
+        // What it costs may have become known since it was ordered.
+        let unpriced = record.order.price_per_hour.is_none();
+        let price = shown.filter(|_| unpriced).and_then(|machine| self.price(machine));
+        let priced = price.map(|price| changed.as_ref().unwrap_or(record).priced(price));
+        let changed = priced.or(changed);
         if shown.is_none() && is_up(record) && (self.known.heard)(record) {
             return self.contradicted(record, changed);
         }

@@ -396,11 +396,33 @@ fn g11_a_person_may_say_that_the_machines_are_really_gone() {
     world.lists(&[], 840);
     assert_eq!(world.states(), ["Terminating"; 5].join(" "));
     // That word does not hold for ever.
-    let found = world.lists(&[], 2000);
-    assert_eq!(found.book.unwrap().trusted_until, None);
+    assert_eq!(world.book.vouched, None);
+    world.lists(&[], 2000);
     world.records.extend((6..=9).map(running));
     world.lists(&[], 2120);
     assert!(world.book.frozen.is_some());
+}
+
+#[test]
+fn r2_m24_a_person_s_word_holds_until_two_listings_proved_it() {
+    // However seldom, or often, the provider is asked; one that was under way does not count.
+    for (listings, gone) in [
+        (vec![720, 8 * 3600], true),
+        (vec![690, 720, 4000], true),
+        (vec![720, 730, 740, 750, 760, 770, 785], true),
+        (vec![720, 770], false),
+    ] {
+        let mut world = World::running(5);
+        world.lists(&[], 600);
+        world.book = world.book.thawed(at(700)).unwrap();
+        for began_at in listings.clone() {
+            world.lists(&[], began_at);
+            assert_eq!(world.book.frozen, None, "{listings:?}");
+        }
+        let state = if gone { "Terminating" } else { "Running" };
+        assert_eq!(world.states(), [state; 5].join(" "), "{listings:?}");
+        assert_eq!(world.book.vouched.is_none(), gone, "{listings:?}");
+    }
 }
 
 /// How many are missing of how many, whose nodes are heard, and what becomes of each.

@@ -423,10 +423,7 @@ pub(super) fn types_at<'b>(
 }
 
 /// The regions to buy in at a provider.
-pub(super) fn regions_at<'b>(
-    choice: &'b ProviderChoice,
-    facts: &'b ProviderFacts<'_>,
-) -> Vec<&'b str> {
+fn regions_at<'b>(choice: &'b ProviderChoice, facts: &'b ProviderFacts<'_>) -> Vec<&'b str> {
     match choice.regions.is_empty() {
         true => vec![facts.default_region],
         false => choice.regions.iter().map(String::as_str).collect(),
@@ -443,12 +440,21 @@ fn zones_at<'b>(
     let offered = |zone: &String| {
         facts.offers.iter().any(|offer| offer.region == region && offer.zones.contains(zone))
     };
-    let there = |zone: &&String| zone.starts_with(region) || offered(zone);
+    let there = |zone: &&String| is_in_region(zone, region) || offered(zone);
     let mut zones: Vec<&str> = spec.zones.iter().filter(there).map(String::as_str).collect();
     if zones.is_empty() && alone {
         zones = spec.zones.iter().map(String::as_str).collect();
     }
     if zones.is_empty() { vec![""] } else { zones }
+}
+
+/// Whether a zone is one of a region by its name: `europe-west1-b` of `europe-west1`, `us-east-1a` of `us-east-1`,
+/// and `europe-west12-a` of another.
+fn is_in_region(zone: &str, region: &str) -> bool {
+    let rest = zone.strip_prefix(region).filter(|_| !region.is_empty());
+    rest.is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(|next: char| next == '-' || next.is_alphabetic())
+    })
 }
 
 /// What a provider says of a machine type in a place.

@@ -214,12 +214,18 @@ pub enum Step {
 /// still work is let go only after its replacement is ready, and what runs on it has ended or had its time.
 pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
     let mut plan = Planner::new(picture, now).plan();
-    // What an autoscaler left behind must not come back with the next one.
+    // What an autoscaler left behind must not come back with the next one; on the way down from its size the pool
+    // remembers that, and goes in steps.
     let book = plan.book.as_ref().unwrap_or(picture.book);
     let left = book.target.is_some() || book.scaled.is_some() || book.advice.is_some();
     if picture.spec.autoscaling.is_none() && left {
-        let (target, scaled, advice) = (None, None, None);
-        plan.book = Some(PoolBook { target, scaled, advice, ..book.clone() });
+        let live = picture.members.iter().filter(|member| !member.instance.state.is_over()).count();
+        let above = |_: &u32| usize::try_from(picture.spec.nodes).is_ok_and(|nodes| nodes < live);
+        let target = book.target.filter(|left| picture.spec.nodes < *left).filter(above);
+        let after = PoolBook { target, scaled: None, advice: None, ..book.clone() };
+        if after != *book {
+            plan.book = Some(after);
+        }
     }
     plan
 }

@@ -7,10 +7,12 @@ use crate::catalog::Catalog;
 use crate::field::FieldError;
 use crate::instance::Cure;
 use crate::machine::Offer;
+use crate::merge::merge;
 use crate::node::settings::{self, Budget, PoolSettings};
-use crate::resource::Spec;
+use crate::resource::{Patch, Spec, Strategy as Merge};
 use crate::window::Windows;
 use jiff::SignedDuration;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The most machine types of a pool.
@@ -242,6 +244,41 @@ impl PoolSpec {
         }
     }
 }
+
+/// A change that takes a pool's autoscaler away, as it is meant: the size that the autoscaler left stays, for
+/// `nodeCount` only said how many nodes to begin with. `None` if the change is another one, or names a size itself.
+///
+/// `left` is what the autoscaler wanted last.
+pub fn keeping_size(before: &Spec, change: &Patch, left: u32) -> Option<Patch> {
+    let wanted = change.spec.as_ref()?;
+    let given = |spec: &Spec, name: &str| spec.get(name).is_some_and(|value| !value.is_null());
+    let after = match change.strategy {
+        Merge::Merge => {
+            let mut after = before.clone();
+            merge(&mut after, wanted);
+            after
+        }
+        Merge::Replace => wanted.clone(),
+    };
+    let names_size = given(wanted, NODE_COUNT)
+        && match change.strategy {
+            Merge::Merge => true,
+            // A whole spec repeats what was there before.
+            Merge::Replace => wanted.get(NODE_COUNT) != before.get(NODE_COUNT),
+        };
+    if names_size || !given(before, "autoscaling") || given(&after, "autoscaling") {
+        return None;
+    }
+    let bound =
+        |name| after.get(name).and_then(Value::as_u64).and_then(|it| u32::try_from(it).ok());
+    let size = left.max(bound("minNodes").unwrap_or(0)).min(bound("maxNodes").unwrap_or(u32::MAX));
+    let mut spec = wanted.clone();
+    spec.insert(NODE_COUNT.to_owned(), size.into());
+    Some(Patch { spec: Some(spec), ..change.clone() })
+}
+
+/// The member that says how many nodes a pool has, or begins with.
+const NODE_COUNT: &str = "nodeCount";
 
 impl Unavailable {
     /// How many of so many nodes.

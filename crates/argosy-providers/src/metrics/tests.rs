@@ -1,5 +1,5 @@
 use super::*;
-use argosy_core::autoscale::MetricsFrom;
+use argosy_core::autoscale::{CredentialScope, MetricsFrom};
 use argosy_core::id::ResourceId;
 use axum::Router;
 use axum::extract::{Query, Request};
@@ -58,9 +58,17 @@ fn measuring(from: MetricsFrom) -> Measuring {
     Measuring { pool, name: "h100".to_owned(), tenant: "acme".to_owned(), from }
 }
 
-fn source() -> WebMetrics {
+/// With a token for what is below one address, and for the tenant `acme`.
+fn source_for(url: &str) -> WebMetrics {
     let tokens = BTreeMap::from([("prom".to_owned(), Token::new("s3cret"))]);
-    WebMetrics::new(vec!["127.0.0.0/8".parse().unwrap()], tokens, Clock::System).unwrap()
+    let scope = CredentialScope { url: url.to_owned(), tenant: "acme".to_owned() };
+    let credentials = BTreeMap::from([("prom".to_owned(), scope)]);
+    let access = MetricsAccess { credentials, knows_jobs: false };
+    WebMetrics::new(vec!["127.0.0.0/8".parse().unwrap()], tokens, access, Clock::System).unwrap()
+}
+
+fn source() -> WebMetrics {
+    source_for("https://prom.example/")
 }
 
 #[tokio::test]
@@ -93,7 +101,8 @@ async fn prometheus_and_plain_json_are_asked_with_their_credentials() {
         ..MetricsFrom::default()
     };
     let beats = RawMetrics { queue_depth: Some(3.0), ..RawMetrics::default() };
-    let found = source().measure(&measuring(from), &beats).await.unwrap();
+    let source = source_for(&format!("http://{address}/prom"));
+    let found = source.measure(&measuring(from), &beats).await.unwrap();
     assert_eq!(found.utilization, Some(91.0));
     assert_eq!(found.pending_jobs, Some(12.0));
     assert_eq!(found.queue_depth, Some(3.0), "heartbeats say it");
@@ -136,4 +145,30 @@ async fn unknown_credentials_and_private_addresses_are_refused() {
         assert!(error.contains(wanted), "{error}");
     }
     assert!(!format!("{:?}", source()).contains("s3cret"), "I12");
+}
+
+#[tokio::test]
+async fn r1_s2_a_token_is_sent_to_its_address_and_for_its_tenant_alone() {
+    let echo = async |request: Request| match request.headers().get(header::AUTHORIZATION) {
+        Some(_) => "1",
+        None => "0",
+    };
+    let router = Router::new().route("/own", get(echo)).route("/other", get(echo));
+    let address = served(router).await;
+    let source = source_for(&format!("http://{address}/own"));
+    for (path, tenant, wanted) in [
+        ("own", "acme", "Some(1.0)"),
+        ("other", "acme", "for addresses below"),
+        ("own/../other", "acme", "for addresses below"),
+        ("own", "globex", "no credentials called `prom`"),
+    ] {
+        let url = format!("http://{address}/{path}");
+        let credentials = Some("prom".to_owned());
+        let pending_jobs = Source::Http { url, pointer: String::new(), credentials };
+        let from = MetricsFrom { pending_jobs, ..MetricsFrom::default() };
+        let measuring = Measuring { tenant: tenant.to_owned(), ..measuring(from) };
+        let found = source.measure(&measuring, &RawMetrics::default()).await;
+        let said = found.map_or_else(|error| error, |found| format!("{:?}", found.pending_jobs));
+        assert!(said.contains(wanted), "{path} {tenant}: {said}");
+    }
 }

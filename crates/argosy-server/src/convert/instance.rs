@@ -11,6 +11,7 @@ use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Departure, Instance, Reason, State, Tried};
 use argosy_core::inventory::{Frozen, Orphan, Paused};
+use argosy_core::machine::HourlyCost;
 use argosy_core::pool::{Fate, PoolBook, Vain};
 use argosy_core::resource::Resource;
 
@@ -156,9 +157,9 @@ pub(crate) fn orphan(stored: &Stored<Orphan>) -> api::Orphan {
 /// All machines that no record knows, and what they cost.
 pub(crate) fn orphans(orphans: &[Stored<Orphan>]) -> api::OrphanList {
     let items: Vec<_> = orphans.iter().map(orphan).collect();
-    let cost_per_hour =
-        items.iter().filter_map(|orphan| orphan.cost_per_hour).fold(0.0, |sum, cost| sum + cost);
-    api::OrphanList { kind: "OrphanList".to_owned(), cost_per_hour, items }
+    let cost: HourlyCost = items.iter().map(|orphan| orphan.cost_per_hour).collect();
+    let (cost_per_hour, unpriced) = (cost.known, cost.unpriced);
+    api::OrphanList { kind: "OrphanList".to_owned(), cost_per_hour, unpriced, items }
 }
 
 pub(crate) fn providers(providers: Vec<ProviderShown>) -> api::ProviderList {
@@ -175,7 +176,8 @@ fn provider(shown: ProviderShown) -> api::Provider {
         frozen: shown.frozen.as_ref().map(frozen),
         instances: instances.map(|(state, count)| (state.to_owned(), count)).collect(),
         orphans: shown.orphans,
-        cost_per_hour: shown.cost_per_hour,
+        cost_per_hour: shown.cost.known,
+        unpriced: shown.cost.unpriced,
         listed_at: shown.listed_at.map(|at| at.to_string()),
     }
 }
@@ -224,7 +226,9 @@ pub(crate) fn explained(explained: &Explained) -> api::PoolExplanation {
         asked,
         target: book.and_then(|book| book.target),
         instances,
-        cost_per_hour: explained.cost_per_hour,
+        orphans: explained.orphans,
+        cost_per_hour: explained.cost.known,
+        unpriced: explained.cost.unpriced,
         report,
         paused,
         stale_in_a_row: book.map_or(0, |book| book.stale_in_a_row),

@@ -71,6 +71,7 @@ pub(super) async fn list(ask: &Ask) -> Answer {
             total,
             // What was read is at least as new: a watch from here misses nothing.
             revision: revision.0,
+            cost: None,
             items,
         })
     })

@@ -86,7 +86,7 @@ pub(super) async fn gpus(ask: &Ask) -> Answer {
             }
         })?;
         let (kind, size) = ("FleetGpuList".to_owned(), items.len());
-        Ok(Listed { kind, page: 1, size, total: size, revision: revision.0, items })
+        Ok(Listed { kind, page: 1, size, total: size, revision: revision.0, cost: None, items })
     })
     .await
 }

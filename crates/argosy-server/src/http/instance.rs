@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, OF_INSTANCE};
 use super::header::tagged;
-use super::list::{Listed, Page, heavy, watch};
+use super::list::{Cost, Listed, Page, heavy, watch};
 use super::node::search;
 use super::query::Query;
 use super::{Answer, Ask, empty, json};
@@ -45,6 +45,7 @@ pub(super) async fn list(ask: &Ask) -> Answer {
             size: items.len(),
             total: found.total,
             revision: found.revision.0,
+            cost: Some(Cost { cost_per_hour: found.cost.known, unpriced: found.cost.unpriced }),
             items,
         })
     })

@@ -41,7 +41,16 @@ pub(super) struct Listed<I> {
     pub(super) size: usize,
     pub(super) total: usize,
     pub(super) revision: u64,
+    #[serde(flatten)]
+    pub(super) cost: Option<Cost>,
     pub(super) items: Vec<I>,
+}
+
+/// What everything that a list is about costs.
+#[derive(Serialize)]
+pub(super) struct Cost {
+    pub(super) cost_per_hour: f64,
+    pub(super) unpriced: u32,
 }
 
 /// The answer that follows a list or an item.

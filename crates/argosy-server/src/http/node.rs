@@ -43,6 +43,7 @@ pub(super) async fn list(ask: &Ask) -> Answer {
             size: items.len(),
             total: found.total,
             revision: found.revision.0,
+            cost: None,
             items,
         })
     })
@@ -168,6 +169,7 @@ pub(super) async fn findings(ask: &Ask) -> Answer {
             size: items.len(),
             total,
             revision: revision.0,
+            cost: None,
             items,
         })
     })

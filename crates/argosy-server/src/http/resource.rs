@@ -44,6 +44,7 @@ pub(super) async fn list(ask: &Ask, scope: Scope) -> Answer {
         size: items.len(),
         total: found.total,
         revision: found.revision.0,
+        cost: None,
         items,
     };
     json(StatusCode::OK, &shown)

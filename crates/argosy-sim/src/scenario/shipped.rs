@@ -35,7 +35,7 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: [Shipped; 16] = shipped! {
+const SHIPPED: [Shipped; 17] = shipped! {
     "first-day":
         "Four machines for a day: what breaks is replaced, what only crashed is left alone.",
     "basic-fleet":
@@ -46,6 +46,8 @@ const SHIPPED: [Shipped; 16] = shipped! {
         "A GPU falls off its bus: its node is out of service within a minute, and back after a repair.",
     "xid-classification":
         "Eight Xids on eight machines: hardware condemns, programs do not.",
+    "badimage":
+        "Every machine of a pool is sick within minutes: buying stops after a few and asks for a person.",
     "everything":
         "Two hundred machines for a day with every fault there is: the one to try seeds on.",
     "llama3-54d":

@@ -2,7 +2,7 @@
 
 use super::script::secs;
 use super::{Happening, World, plain};
-use crate::oracle::Turn;
+use crate::oracle::{MONEY, Turn};
 use crate::outcome::{Checked, Fault, Money, Outcome, RuleHits, Series};
 use crate::scenario::{Effect, Scenario};
 use crate::workload::Workload;
@@ -371,9 +371,14 @@ impl World {
         }
         let budget = allowed(&self.site.product.settings.nodes.fleet.budget, total);
         let (mut cost, mut idle) = (0.0, 0.0);
+        let mut paid: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for cloud in self.site.clouds.values() {
             cloud.each_living(|made| {
                 cost += made.price;
+                if let Some(pool) = made.purchase.tags.pool {
+                    let record = made.purchase.instance.to_string();
+                    paid.entry(pool.to_string()).or_default().push(record);
+                }
                 let node = self.oracle.nodes.get(made.purchase.instance.as_str());
                 if !node.is_some_and(|node| in_service(node)) {
                     idle += made.price;
@@ -397,6 +402,10 @@ impl World {
         if let Some(work) = &mut gauge.work {
             #[expect(clippy::cast_possible_truncation, reason = "a share for a plot")]
             gauge.series.goodput.push(work.sample(at) as f32);
+        }
+        let overpaid = self.oracle.overpaid(&paid, self.clock.now());
+        if let Some(message) = overpaid {
+            self.violate(MONEY, message);
         }
         let strangers = self.strangers();
         if let Some(message) = strangers {

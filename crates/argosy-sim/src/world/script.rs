@@ -314,6 +314,20 @@ impl World {
                 let holds = found == Phase::Ready.as_str();
                 Checked { expected: format!("the pool {pool} is Ready"), found, holds }
             }
+            Assertion::PoolReason(pool, reason) => {
+                let found = self.pools().find(|(name, ..)| name == pool);
+                let conditions = found.iter().flat_map(|(_, _, pool)| &pool.conditions);
+                let reasons: Vec<&str> = conditions.map(|it| it.reason.as_str()).collect();
+                let holds = reasons.contains(&reason.as_str());
+                let expected = format!("the pool {pool} says {reason}");
+                Checked { expected, found: reasons.join(", "), holds }
+            }
+            Assertion::Bought(most) => {
+                let now = self.clock.now();
+                let bought = self.site.clouds.values().map(|cloud| cloud.bill(now).1).sum::<u64>();
+                let expected = format!("at most {most} machines are bought");
+                Checked { expected, found: bought.to_string(), holds: bought <= *most }
+            }
             Assertion::Availability(least) => {
                 let found = self.gauge.availability();
                 let expected = format!("{:.3} % of the GPUs are in service", least * 100.0);

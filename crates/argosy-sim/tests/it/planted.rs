@@ -41,6 +41,12 @@ fn world(bug: Bug) -> Scenario {
                 }
             }
         }
+        // A rack that breaks at once: more nodes are sick than may be replaced at a time.
+        Bug::NoSurgeLimit => trouble.hardware.iter_mut().for_each(|cause| {
+            if cause.name == "GPU" {
+                cause.rate = Rate::PerDay(120.0);
+            }
+        }),
         Bug::DrainDoneTooSoon => {}
     }
     scenario
@@ -80,6 +86,11 @@ fn seeds_find_a_breaker_that_replays_its_backlog() {
 #[test]
 fn seeds_find_silence_of_the_fleet_that_is_acted_on() {
     is_found(Bug::MassSilence);
+}
+
+#[test]
+fn seeds_find_more_machines_than_the_spec_allows() {
+    is_found(Bug::NoSurgeLimit);
 }
 
 #[test]

@@ -98,6 +98,15 @@ fn shipped_scenarios_hold_and_are_the_same_each_time() {
 }
 
 #[test]
+fn r2_m11_a_pool_whose_machines_all_break_stops_and_asks_for_a_person() {
+    let outcome = played(&shipped("badimage"), 1);
+    assert_eq!(outcome.violations, []);
+    assert_eq!(outcome.assertions.len(), 4);
+    let failed: Vec<_> = outcome.assertions.iter().filter(|checked| !checked.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}, {:?}", outcome.money);
+}
+
+#[test]
 fn skipping_time_changes_nothing_that_is_done() {
     let mut scenario = pool_of(6, hours(4));
     let sick = Effect::Inject("xid:79 gpu:1".to_owned());

@@ -5,7 +5,7 @@ mod args;
 mod table;
 
 pub(super) use args::Verb;
-pub(super) use table::{dollars, table};
+pub(super) use table::{table, together};
 
 use super::follow::{self, Subject};
 use crate::failure::{Exit, Failure};
@@ -71,7 +71,7 @@ async fn orphans(session: &Session) -> Result<Exit, Failure> {
         Format::Table | Format::Wide => {
             print(&table::orphans(session, &list.items));
             let count = list.items.len();
-            let cost = dollars(Some(list.cost_per_hour));
+            let cost = together(list.cost_per_hour, list.unpriced);
             note(&format!(
                 "{count} without a record, {cost}; `argosy instance adopt` keeps one, `argosy instance \
                  terminate --orphan PROVIDER/MACHINE` returns it"

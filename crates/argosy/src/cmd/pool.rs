@@ -1,6 +1,6 @@
 //! `argosy nodepool explain|simulate|resume`: a node pool as a fleet of machines.
 
-use super::instance::{dollars, reason, table};
+use super::instance::{reason, table, together};
 use super::resource::Noun;
 use crate::config::Duration;
 use crate::failure::{Exit, Failure};
@@ -143,7 +143,14 @@ fn page(screen: &Screen, explained: &PoolExplanation, times: Times) -> String {
         None => format!("{} nodes, as the spec says", explained.asked),
     };
     member("Size", target);
-    member("Cost", dollars(Some(explained.cost_per_hour)));
+    let cost = together(explained.cost_per_hour, explained.unpriced);
+    member(
+        "Cost",
+        match explained.orphans {
+            0 => cost,
+            orphans => format!("{cost}, with {orphans} orphaned (argosy instance list --orphans)"),
+        },
+    );
     if let Some(report) = &explained.report {
         let said = format!("Available={} {}: {}", report.available, report.reason, report.message);
         member("Adapter", said);

@@ -1,6 +1,6 @@
 //! `argosy provider`: who makes machines.
 
-use super::instance::{dollars, reason};
+use super::instance::{reason, together};
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Grid, Paint, clean, document, note, print};
 use crate::session::Session;
@@ -115,7 +115,7 @@ fn grid(providers: &[Provider], times: Times) -> Grid {
             (running.to_string(), Paint::Plain),
             (other.join(", "), Paint::Plain),
             orphans,
-            (format!("{:.2}", provider.cost_per_hour), Paint::Plain),
+            (cost(provider), Paint::Plain),
             (
                 provider.listed_at.as_deref().map(|at| times.age(at)).unwrap_or_default(),
                 Paint::Plain,
@@ -124,6 +124,15 @@ fn grid(providers: &[Provider], times: Times) -> Grid {
         ]);
     }
     grid
+}
+
+/// `88.40`; `88.40 + 3 unknown`, where machines have no known price.
+fn cost(provider: &Provider) -> String {
+    match provider.unpriced {
+        0 => format!("{:.2}", provider.cost_per_hour),
+        unpriced if provider.cost_per_hour == 0.0 => format!("{unpriced} unknown"),
+        unpriced => format!("{:.2} + {unpriced} unknown", provider.cost_per_hour),
+    }
 }
 
 fn state(provider: &Provider) -> (&'static str, Paint, String) {
@@ -145,7 +154,8 @@ async fn thaw(session: &Session, args: &Thaw) -> Result<Exit, Failure> {
     let known = list.items.iter().find(|provider| provider.name == name);
     if let Some(frozen) = known.and_then(|provider| provider.frozen.as_ref()) {
         let missing = frozen.expected.saturating_sub(frozen.found);
-        let cost = known.map(|provider| dollars(Some(provider.cost_per_hour))).unwrap_or_default();
+        let cost = known.map(|provider| together(provider.cost_per_hour, provider.unpriced));
+        let cost = cost.unwrap_or_default();
         note(&clean(&format!(
             "{name}: {} of {} machines are shown; the other {missing} are then taken for gone and \
              replaced (all of them: {cost})",

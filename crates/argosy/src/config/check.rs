@@ -39,6 +39,7 @@ pub(crate) fn check(config: &Config, file_store: Option<&str>) -> Result<(), Fai
         }
     }
     times(config, &mut complaints);
+    metrics_credentials(config, &mut complaints);
     complaints.extend(config.nodes.complaints());
     complaints.extend(config.workload_system.complaints());
     complaints.extend(config.machines.complaints());
@@ -111,6 +112,20 @@ fn store(config: &Config, file_store: Option<&str>, complaints: &mut Vec<String>
     secret("store_password", &config.store_password, complaints);
     if config.store_password.is_given() && !postgres {
         complaints.push("store_password: only PostgreSQL has a password; see store".to_owned());
+    }
+}
+
+fn metrics_credentials(config: &Config, complaints: &mut Vec<String>) {
+    for (name, credential) in &config.metrics_credentials {
+        let key = format!("metrics_credentials.{name}");
+        secret(&key, &credential.secret(), complaints);
+        if !credential.secret().is_given() {
+            complaints.push(format!("{key}: the token is missing; give file or env"));
+        }
+        let scope = config.metrics_access().credentials.remove(name);
+        if let Some(why) = scope.and_then(|scope| scope.complaint()) {
+            complaints.push(format!("{key}.url: `{}` is not allowed: {why}", credential.url));
+        }
     }
 }
 

@@ -3,15 +3,15 @@
 use super::{
     Adapter, Adapters, AgentProgram, Auth, AwsProvider, BreakerOf, BudgetOf, Claims, ConditionRule,
     Conditions, Config, DeclaredOf, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log,
-    Machines, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section, Sentinel,
-    SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
+    Machines, MetricsCredential, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section,
+    Sentinel, SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
     WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 35] = [
+const SECTIONS: [(&str, Section); 36] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -43,6 +43,7 @@ const SECTIONS: [(&str, Section); 35] = [
     ("providers.NAME, `type: lambda`", LambdaProvider::SECTION),
     ("providers.NAME, `type: static`", StaticProvider::SECTION),
     ("providers.NAME, `type: static`, hosts[]", StaticHost::SECTION),
+    ("metrics_credentials.NAME", MetricsCredential::SECTION),
     ("pools.NAME", DeclaredOf::SECTION),
     ("retention", Retention::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
@@ -95,6 +96,7 @@ fn defaults_of(path: &str, defaults: &Value) -> Value {
         "workload_system.webhook" => serde_json::to_value(WorkloadWebhook::default()),
         "workload_system.slurm" => serde_json::to_value(WorkloadSlurm::default()),
         "workload_system.kubernetes" => serde_json::to_value(WorkloadKubernetes::default()),
+        "metrics_credentials.NAME" => serde_json::to_value(MetricsCredential::default()),
         "pools.NAME" => serde_json::to_value(DeclaredOf::default()),
         "machines.agent" => serde_json::to_value(AgentProgram::default()),
         "providers.NAME, `type: simulated`" => serde_json::to_value(SimulatedProvider::default()),
@@ -182,7 +184,9 @@ fn form(kind: &str) -> &'static str {
         | "Vec<StaticHost>" => "list of sections",
         "BTreeMap<String,f64>" => "names and numbers",
         "Map<String,Value>" => "anything",
-        "BTreeMap<String,ProviderOf>" | "BTreeMap<String,DeclaredOf>" => "names and sections",
+        "BTreeMap<String,ProviderOf>"
+        | "BTreeMap<String,DeclaredOf>"
+        | "BTreeMap<String,MetricsCredential>" => "names and sections",
         "Secret" => "reference to a secret",
         "BTreeMap<String,String>" => "names and texts",
         "Profile" | "Authorization" | "Role" | "Runner" | "Remedy" | "LogFormat" | "LogLevel"

@@ -283,6 +283,9 @@ pub(crate) struct DeclaredPool {
     pub(crate) labels: BTreeMap<String, String>,
 }
 
+/// Whose the node pools that the configuration declares are.
+pub(crate) const DECLARED_TENANT: &str = "default";
+
 /// The node pools that the configuration declares.
 pub(crate) fn declared(config: &Config) -> Vec<DeclaredPool> {
     let pools = config.pools.iter().map(|(name, pool)| DeclaredPool {
@@ -306,6 +309,7 @@ impl Machines {
             autoscale_every: self.autoscale_interval.signed(),
             sample_every: self.sample_every.signed(),
             max_hourly_cost: self.max_hourly_cost,
+            ..MachineSettings::default()
         }
     }
 
@@ -393,9 +397,12 @@ pub(crate) fn pool_complaints(config: &Config) -> Vec<String> {
         if let Err(errors) = PoolSpec::read(&pool.spec, &Map::new(), &catalog) {
             found.extend(errors.into_iter().map(|error| format!("{key}: {}", error.message)));
         }
-        if let Some(autoscaling) = pool.spec.get("autoscaling")
-            && let Err(errors) = Autoscaling::parse(autoscaling, &format!("{key}.autoscaling"))
-        {
+        if let Some(autoscaling) = pool.spec.get("autoscaling") {
+            let field = format!("{key}.autoscaling");
+            let errors = match Autoscaling::parse(autoscaling, &field) {
+                Ok(read) => config.metrics_access().check(&read, &field, DECLARED_TENANT),
+                Err(errors) => errors,
+            };
             found.extend(errors.into_iter().map(|error| format!("{key}: {}", error.message)));
         }
     }

@@ -563,7 +563,7 @@ impl Walk {
             ),
             Some(policy) => {
                 let field = format!("{at}.autoscaling");
-                let mut converted = self.policy(&field, policy);
+                let mut converted = self.policy(&field, policy, min);
                 if let (Some(cooldown), Value::Object(members)) = (cooldown, &mut converted)
                     && cooldown != SignedDuration::ZERO
                 {
@@ -576,14 +576,14 @@ impl Walk {
     }
 
     /// One autoscaler, with those inside of it.
-    fn policy(&mut self, at: &str, policy: Value) -> Value {
+    fn policy(&mut self, at: &str, policy: Value, min: u32) -> Value {
         let mut policy = self.object(at, policy);
         let kind = self.text(&mut policy, at, "type").unwrap_or_default();
         let mut made = Map::new();
         made.insert("type".to_owned(), json!(kind));
         let fallback = |walk: &mut Walk, policy: &mut Map<String, Value>| {
             let inner = policy.remove("fallback").filter(|value| !value.is_null());
-            inner.map(|inner| walk.policy(&format!("{at}.fallback"), inner))
+            inner.map(|inner| walk.policy(&format!("{at}.fallback"), inner, min))
         };
         match kind.as_str() {
             "reactive" => {
@@ -592,12 +592,13 @@ impl Walk {
                 }
             }
             "queue" => {
-                made.extend(policy.remove("jobs_per_node").map(|v| ("jobsPerNode".to_owned(), v)));
-                made.insert("metric".to_owned(), json!("queueDepth"));
+                policy.remove("jobs_per_node");
+                made.insert("type".to_owned(), json!("scheduled"));
+                made.insert("entries".to_owned(), json!([{ "start": 0, "end": 24, "nodes": min }]));
                 self.remark(
                     at,
-                    "upstream's own metrics have no queue, so it always wants min_nodes; here agents or \
-                     spec.autoscaling.metrics say how long it is",
+                    "upstream's own metrics have no queue, so it always wants min_nodes, and so does this schedule. \
+                     To follow a queue write {type: queue} and say in spec.autoscaling.metrics where its length is",
                 );
             }
             "scheduled" => {
@@ -637,7 +638,7 @@ impl Walk {
                 };
                 let parts = parts.into_iter().enumerate();
                 let parts: Vec<Value> = parts
-                    .map(|(place, part)| self.policy(&format!("{at}.autoscalers[{place}]"), part))
+                    .map(|(place, part)| self.policy(&format!("{at}.autoscalers[{place}]"), part, min))
                     .collect();
                 made.insert("policies".to_owned(), Value::Array(parts));
             }

@@ -5,7 +5,7 @@ import { FLEET, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { clusterNamed, clusterNames } from '../../lib/declared';
 import { notReadyBecause } from '../../lib/declared';
-import { money, plural } from '../../lib/format';
+import { plural, spend } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
 import { allPages } from '../../lib/pages';
 import { specNumber, specText } from '../../lib/resource';
@@ -49,7 +49,6 @@ export default function ClusterPage({ params }: PageProps) {
   const list = [...pools.items.values()];
   const instances = machines.data.value?.items ?? [];
   const total = machines.data.value?.total ?? 0;
-  const cost = instances.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
   const changeable = cluster !== undefined && cluster.deleted_time === undefined;
   usePaletteActions(
     changeable
@@ -107,7 +106,7 @@ export default function ClusterPage({ params }: PageProps) {
         <>
           <DesiredObserved resource={cluster} reports={reports} />
           <AdapterLanes resource={cluster} reports={reports} />
-          <Section title="Node pools" aside={<span class="muted live">{total > 0 && `${plural(total, 'machine')}, ${total > instances.length ? 'more than ' : ''}${money(cost)}/h`}</span>}>
+          <Section title="Node pools" aside={<span class="muted live">{total > 0 && `${plural(total, 'machine')}, ${spend(machines.data.value?.cost_per_hour ?? 0, machines.data.value?.unpriced)} an hour`}</span>}>
             <Table
               label="Node pools"
               columns={POOLS}

@@ -6,7 +6,7 @@ import { now } from '../../lib/connection';
 import { clusterName, clusterNames } from '../../lib/declared';
 import * as gpu from '../../lib/fleet';
 import { fleet, GPU_STATES } from '../../lib/fleet';
-import { count, money, percent, plural } from '../../lib/format';
+import { count, money, percent, plural, spend } from '../../lib/format';
 import { Live, Polled } from '../../lib/live';
 import { href, query, setQuery, segment } from '../../lib/router';
 import { HEALTH, lookOf, NODE_STATUS } from '../../lib/states';
@@ -147,6 +147,7 @@ function Numbers() {
   const repair = of(gpu.DRAINING, gpu.CORDONED);
   const degraded = of(gpu.DEGRADED, gpu.UNKNOWN);
   const cost = providers.data.value?.items.reduce((sum, one) => sum + one.cost_per_hour, 0);
+  const unpriced = providers.data.value?.items.reduce((sum, one) => sum + (one.unpriced ?? 0), 0) ?? 0;
   const ready = model.ready.value;
   const numbers: [string, string, string, string, string][] = [
     ['GPUs', count(total), plural(model.nodes.size, 'node'), href('/nodes'), ''],
@@ -155,7 +156,7 @@ function Numbers() {
     ['Degraded', count(degraded), percent(degraded, total), href('/nodes', { q: "health in ('degraded', 'unknown')" }), 'warn'],
     ['Unhealthy', count(unhealthy), percent(unhealthy, total), href('/nodes', { q: "health = 'unhealthy' or liveness = 'Unreachable'" }), 'bad'],
     ['In repair', count(repair), percent(repair, total), href('/nodes', { q: "status in ('CORDONED', 'DRAINING')" }), 'move'],
-    ['Cost per hour', cost === undefined ? '–' : money(cost), cost === undefined || total === 0 ? '' : `${money(cost / total)} a GPU`, href('/instances'), ''],
+    ['Cost per hour', cost === undefined ? '–' : spend(cost, unpriced), unpriced > 0 ? `${plural(unpriced, 'machine')} without a known price` : cost === undefined || total === 0 ? '' : `${money(cost / total)} a GPU`, href('/instances'), ''],
   ];
   return (
     <section class="fleet-numbers panel" aria-label="The fleet in numbers" data-tour="numbers">

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { asProblem, FLEET, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
-import { count, money, percent, plural } from '../../lib/format';
+import { count, money, percent, plural, spend } from '../../lib/format';
 import { Live, Polled, useLive } from '../../lib/live';
 import { shares, total, wasteOf, type Cut, type Share } from '../../lib/money';
 import { href, query, segment, setQuery } from '../../lib/router';
@@ -65,9 +65,9 @@ export default function Instances() {
       <PageHead title="Instances" kicker="What is bought, where it runs, and what it costs" />
       <dl class="numbers live">
         <Number name="Machines" value={count(sum.machines)} />
-        <Number name="Now" value={`${money(sum.cost)}/h`} also={`${money(sum.cost * 24 * 30)} in 30 days`} />
+        <Number name="Now" value={`${spend(sum.cost, sum.unpriced)} an hour`} also={sum.unpriced > 0 ? `${plural(sum.unpriced, 'machine')} without a known price` : `${money(sum.cost * 24 * 30)} in 30 days`} />
         <Number name="Doing no work" value={nodes.ready.value ? `${money(sum.wasted)}/h` : '…'} also={!nodes.ready.value ? 'asking what their nodes do' : sum.reasons.length > 0 ? sum.reasons.slice(0, 3).map((one) => `${one.machines} ${one.reason}`).join(', ') : 'nothing is idle by our doing'} tone={sum.wasted > 0 ? 'warn' : undefined} />
-        <Number name="Orphans" value={`${money(orphans.data.value?.cost_per_hour ?? 0)}/h`} also={plural(lost.length, 'machine')} tone={lost.length > 0 ? 'bad' : undefined} to={href('/instances', { tab: 'orphans' })} />
+        <Number name="Orphans" value={`${spend(orphans.data.value?.cost_per_hour ?? 0, orphans.data.value?.unpriced)} an hour`} also={plural(lost.length, 'machine')} tone={lost.length > 0 ? 'bad' : undefined} to={href('/instances', { tab: 'orphans' })} />
       </dl>
       <Tabs tabs={tabs} label="Parts of this page" />
       {tab === 'list' && (
@@ -199,7 +199,7 @@ function shareColumns(cut: Cut, all: number, most: number): Column<Share>[] {
   return [
     { key: 'name', head: CUTS.find(([key]) => key === cut)?.[1] ?? 'Pool', width: '26%', cell: (one) => <a href={link(one)}><Text value={one.name} max={80} brief /></a>, value: (one) => one.name },
     { key: 'machines', head: 'Machines', end: true, width: '11ch', cell: (one) => count(one.machines), value: (one) => one.machines },
-    { key: 'cost', head: '$/h', end: true, width: '12ch', cell: (one) => money(one.cost), value: (one) => one.cost },
+    { key: 'cost', head: '$/h', end: true, width: '18ch', cell: (one) => spend(one.cost, one.unpriced), value: (one) => one.cost },
     { key: 'part', head: 'Of all', end: true, hide: 'phone', width: '10ch', cell: (one) => percent(one.cost, all), value: (one) => one.cost },
     { key: 'wasted', head: 'No work $/h', end: true, width: '13ch', cell: (one) => (one.wasted > 0 ? <span class="tone-warn toned">{money(one.wasted)}</span> : '–'), value: (one) => one.wasted },
     { key: 'bar', head: 'Beside the dearest', hide: 'phone', cell: (one) => <Meter part={one.cost} whole={most} tone={one.wasted > one.cost / 2 ? 'warn' : 'ok'} label={`${money(one.cost)} an hour`} /> },
@@ -359,7 +359,7 @@ function Providers() {
           { key: 'running', head: 'Running', end: true, cell: (one) => count(one.instances['Running'] ?? 0), value: (one) => one.instances['Running'] ?? 0, width: '10ch' },
           { key: 'other', head: 'Other', end: true, hide: 'phone', cell: (one) => count(Object.entries(one.instances).reduce((sum, [state, n]) => (state === 'Running' || state === 'Terminated' || state === 'Failed' ? sum : sum + n), 0)), width: '9ch' },
           { key: 'orphans', head: 'Orphans', end: true, cell: (one) => count(one.orphans), value: (one) => one.orphans, width: '10ch' },
-          { key: 'cost', head: '$/h', end: true, cell: (one) => money(one.cost_per_hour), value: (one) => one.cost_per_hour, width: '12ch' },
+          { key: 'cost', head: '$/h', end: true, cell: (one) => spend(one.cost_per_hour, one.unpriced), value: (one) => one.cost_per_hour, width: '18ch' },
           { key: 'listed', head: 'Listed', end: true, hide: 'phone', cell: (one) => <Age at={one.listed_at} />, value: (one) => one.listed_at, width: '12ch' },
         ]}
         rows={list}

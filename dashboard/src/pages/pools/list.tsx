@@ -3,7 +3,8 @@ import { useMemo } from 'preact/hooks';
 import { BASE_API, FLEET } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { clusterName, clusterNames, notReadyBecause, pools, RESOURCE_FIELDS } from '../../lib/declared';
-import { count, money, plural } from '../../lib/format';
+import { count, plural, spend } from '../../lib/format';
+import { costs } from '../../lib/money';
 import { Live, useLive } from '../../lib/live';
 import { specNumber, specText } from '../../lib/resource';
 import { go, href, query, segment } from '../../lib/router';
@@ -36,6 +37,7 @@ interface Size {
   running: number;
   other: number;
   cost: number;
+  unpriced: number;
 }
 
 export default function Pools() {
@@ -52,10 +54,11 @@ export default function Pools() {
   const sizes = useMemo(() => {
     const found = new Map<string, Size>();
     for (const one of machines.items.values()) {
-      const size = found.get(one.pool_id) ?? { running: 0, other: 0, cost: 0 };
+      const size = found.get(one.pool_id) ?? { running: 0, other: 0, cost: 0, unpriced: 0 };
       if (one.state === 'Running') size.running += 1;
       else size.other += 1;
       size.cost += one.cost_per_hour ?? 0;
+      size.unpriced += costs([one]).unpriced;
       found.set(one.pool_id, size);
     }
     return found;
@@ -110,7 +113,7 @@ export default function Pools() {
 
 function columnsOf(sizes: ReadonlyMap<string, Size>): Column<Resource>[] {
   const wanted = (one: Resource) => specNumber(one, 'nodeCount') ?? 1;
-  const size = (one: Resource) => sizes.get(one.uid) ?? { running: 0, other: 0, cost: 0 };
+  const size = (one: Resource) => sizes.get(one.uid) ?? { running: 0, other: 0, cost: 0, unpriced: 0 };
   return [
     {
       key: 'name',
@@ -131,7 +134,7 @@ function columnsOf(sizes: ReadonlyMap<string, Size>): Column<Resource>[] {
     { key: 'wanted', head: 'Wanted', end: true, width: '9ch', cell: (one) => count(wanted(one)), value: wanted },
     { key: 'running', head: 'Running', end: true, width: '10ch', cell: (one) => <span class={`live${size(one).running < wanted(one) ? ' tone-warn toned' : ''}`}>{count(size(one).running)}</span>, value: (one) => size(one).running },
     { key: 'other', head: 'Moving', end: true, hide: 'tablet', width: '9ch', cell: (one) => <span class="live">{size(one).other === 0 ? '–' : count(size(one).other)}</span>, value: (one) => size(one).other },
-    { key: 'cost', head: '$/h', end: true, hide: 'phone', width: '11ch', cell: (one) => <span class="live">{money(size(one).cost)}</span>, value: (one) => size(one).cost },
+    { key: 'cost', head: '$/h', end: true, hide: 'phone', width: '18ch', cell: (one) => <span class="live">{spend(size(one).cost, size(one).unpriced)}</span>, value: (one) => size(one).cost },
     { key: 'since', head: 'Since', end: true, hide: 'phone', width: '10ch', cell: (one) => <Age at={one.status.lastTransitionTime} word={false} />, value: (one) => -Date.parse(one.status.lastTransitionTime) },
     { key: 'why', head: 'Why', hide: 'phone', cell: (one) => <span class="muted"><Text value={notReadyBecause(one)} max={200} brief /></span>, value: notReadyBecause },
   ];

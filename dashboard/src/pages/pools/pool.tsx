@@ -4,7 +4,8 @@ import { useMemo } from 'preact/hooks';
 import { asProblem, FLEET, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { clusterNamed, clusterNames } from '../../lib/declared';
-import { count, money } from '../../lib/format';
+import { count, money, spend } from '../../lib/format';
+import { costs } from '../../lib/money';
 import { Live, Polled, useLive } from '../../lib/live';
 import { specNumber } from '../../lib/resource';
 import { href, segment } from '../../lib/router';
@@ -82,7 +83,7 @@ export default function PoolPage({ params }: PageProps) {
   const tab = tabOf(tabs);
   const close = () => (asked.value = null);
   const running = list.filter((one) => one.state === 'Running').length;
-  const cost = list.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
+  const { cost, unpriced } = costs(list);
   const explained = plan.data.value;
 
   return (
@@ -153,7 +154,7 @@ export default function PoolPage({ params }: PageProps) {
               <Rows
                 rows={[
                   { name: 'nodes', value: <span class="live"><strong>{count(running)}</strong> of {count(specNumber(pool, 'nodeCount') ?? 1)} running{list.length > running && `, ${list.length - running} on their way in or out`}</span> },
-                  { name: 'cost', value: <span class="live num">{money(cost)}/h</span> },
+                  { name: 'cost', value: <span class="live num">{spend(cost, unpriced)} an hour</span> },
                 ]}
               />
             }
@@ -241,7 +242,7 @@ function Plan({ plan }: { plan: PoolExplanation }) {
               { name: 'asked by people', value: String(plan.asked) },
               ...(plan.target === undefined ? [] : [{ name: 'target', value: String(plan.target) }]),
               ...Object.entries(plan.instances).map(([state, n]) => ({ name: state, value: String(n) })),
-              { name: 'cost', value: `${money(plan.cost_per_hour)}/h` },
+              { name: 'cost', value: `${spend(plan.cost_per_hour, plan.unpriced)} an hour${plan.orphans ? `, with ${count(plan.orphans)} orphaned` : ''}` },
               ...(plan.stale_in_a_row > 0 ? [{ name: 'never registered, in a row', value: String(plan.stale_in_a_row) }] : []),
             ]}
           />

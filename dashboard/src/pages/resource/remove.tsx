@@ -3,7 +3,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { asProblem, del, get, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
-import { count, money, plural } from '../../lib/format';
+import { count, plural, spend } from '../../lib/format';
+import { costs } from '../../lib/money';
 import type { Instance, Resource } from '../../lib/types';
 import { ErrorBox, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
@@ -27,7 +28,7 @@ export function DeleteDialog({ resource, place, pools, instances, machines = ins
   const problem = useSignal<Problem | null>(null);
   const allowed = useSignal<boolean | null>(null);
   const what = resource.kind === 'Cluster' ? 'cluster' : 'node pool';
-  const cost = instances.reduce((sum, one) => sum + (one.cost_per_hour ?? 0), 0);
+  const { cost, unpriced } = costs(instances);
   useEffect(() => {
     del(place.path, { query: { dry_run: true } }).then(
       () => (allowed.value = true),
@@ -88,7 +89,7 @@ export function DeleteDialog({ resource, place, pools, instances, machines = ins
           )}
           <li>
             <strong>{plural(machines, 'machine')}</strong>
-            {machines > 0 && `, drained and then returned: ${machines > instances.length ? 'more than ' : ''}${money(cost)} an hour less`}
+            {machines > 0 && `, drained and then returned: ${spend(cost, unpriced + machines - instances.length)} an hour less`}
           </li>
           <li>What adapters made for it: each cleans up its part, and the record goes when all have said so.</li>
         </ul>

@@ -67,6 +67,49 @@ fn several_become_one() {
     );
 }
 
+/// A reactive part, and a schedule with these bounds now.
+fn bounded(mode: &str, bounds: Value) -> Value {
+    let mut entry = json!({"start": 8, "end": 18});
+    entry.as_object_mut().unwrap().extend(bounds.as_object().unwrap().clone());
+    json!({"type": "composite", "mode": mode, "policies": [
+        {"type": "reactive"}, {"type": "scheduled", "entries": [entry]},
+    ]})
+}
+
+#[test]
+fn r2_m9_the_bounds_of_a_schedule_clamp_the_other_parts() {
+    for mode in ["max", "min", "avg"] {
+        let floor = bounded(mode, json!({"minNodes": 2}));
+        let ceiling = bounded(mode, json!({"maxNodes": 10}));
+        for (policy, pool, expected) in [
+            (&floor, "wanted 5 util 95", 6),
+            (&floor, "wanted 12 util 5", 11),
+            (&floor, "wanted 2 util 5", 2),
+            (&floor, "wanted 1", 2),
+            (&ceiling, "wanted 2 util 95", 3),
+            (&ceiling, "wanted 10 util 95", 10),
+            (&ceiling, "wanted 12 util 95", 10),
+            (&ceiling, "wanted 5 util 5", 4),
+            (&ceiling, "wanted 12", 10),
+            (&ceiling, "wanted 4", 4),
+        ] {
+            let advice = advise(policy, pool, Vec::new());
+            assert_eq!(advice.target, expected, "{policy} with {pool}: {advice}");
+        }
+    }
+    // Inside of another composite, and beside a part that has an opinion of its own, too.
+    let inner = bounded("max", json!({"maxNodes": 6}));
+    let outer = json!({"type": "composite", "mode": "max",
+                       "policies": [inner, {"type": "queue", "metric": "queueDepth"}]});
+    assert_eq!(advise(&outer, "util 50 queue 200", Vec::new()).target, 6);
+    check(
+        &bounded("max", json!({"maxNodes": 5})),
+        "util 95",
+        "5: entry 0 of the schedule holds at most 5 nodes until Wed 18:00 (UTC) (scheduled); 6 is wanted: \
+         utilization 95 % is above 80 % (reactive, the largest of reactive 6) (composite)",
+    );
+}
+
 #[test]
 fn every_part_is_shown_the_outer_ones_first() {
     let policy = json!({"type": "composite", "policies": [

@@ -1,4 +1,4 @@
-use crate::autoscale::tests::{check, refuse};
+use crate::autoscale::tests::{advise, check, refuse};
 use serde_json::json;
 
 #[test]
@@ -29,7 +29,7 @@ fn jobs_that_wait_come_on_top_of_the_nodes_that_work() {
         (
             &usual,
             "wanted 0 pending 11",
-            "0 -> 2: 11 jobs waiting at 10 a node need 2 nodes beside 0 that may all work (utilization is not known)",
+            "0 -> 2: 11 jobs waiting at 10 a node need 2 nodes; which nodes work is not known, so none is taken away",
         ),
         (
             &small,
@@ -46,7 +46,7 @@ fn jobs_that_wait_come_on_top_of_the_nodes_that_work() {
         (
             &usual,
             "pending 0",
-            "5: 0 jobs waiting at 10 a node need 0 nodes beside 5 that may all work (utilization is not known)",
+            "5: 0 jobs waiting at 10 a node need 0 nodes; which nodes work is not known, so none is taken away",
         ),
         // Nodes that boot will take jobs that wait now.
         (
@@ -65,7 +65,10 @@ fn the_whole_queue_says_the_size() {
     for (pool, expected) in [
         ("queue 45", "5: 45 jobs in the queue at 10 a node need 5 nodes"),
         ("queue 51", "5 -> 6: 51 jobs in the queue at 10 a node need 6 nodes"),
-        ("queue 0", "5 -> 0: 0 jobs in the queue at 10 a node need 0 nodes"),
+        (
+            "queue 0",
+            "5 -> 1: 0 jobs in the queue at 10 a node need 0 nodes, but the last node stays",
+        ),
         ("wanted 0 queue 1", "0 -> 1: 1 job in the queue at 10 a node need 1 node"),
         ("wanted 9 ready 2 queue 90", "9: 90 jobs in the queue at 10 a node need 9 nodes"),
     ] {
@@ -76,6 +79,34 @@ fn the_whole_queue_says_the_size() {
         "pending 45",
         "5: no queue depth is known (queue); without an opinion the size stays",
     );
+}
+
+#[test]
+fn r2_m18_a_queue_that_only_nodes_tell_of_keeps_one_of_them() {
+    let jobs = json!({"http": {"url": "https://jobs.example/", "pointer": "/n"}});
+    for (metric, pool) in [("pendingJobs", "busy 0 pending 0"), ("queueDepth", "queue 0")] {
+        let mut policy = json!({"type": "queue", "metric": metric});
+        assert_eq!(advise(&policy, pool, Vec::new()).target, 1, "{metric} from heartbeats");
+        policy["metrics"] = json!({metric: jobs});
+        assert_eq!(advise(&policy, pool, Vec::new()).target, 0, "{metric} from elsewhere");
+        let empty = format!("wanted 0 {pool}");
+        assert_eq!(advise(&policy, &empty, Vec::new()).target, 0, "{metric}");
+    }
+}
+
+#[test]
+fn r1_q11_a_pool_without_gpus_does_not_grow_by_what_it_bought() {
+    // Forty jobs wait all the time, and nobody knows which nodes work.
+    let policy = json!({"type": "queue", "cooldown": "0s"});
+    let mut wanted = 0;
+    for _ in 0..20 {
+        let pool = format!("wanted {wanted} ready {wanted} pending 40 max 20");
+        wanted = advise(&policy, &pool, Vec::new()).target;
+    }
+    assert_eq!(wanted, 4);
+    // It follows a longer queue, and gives nothing away on a guess.
+    assert_eq!(advise(&policy, "wanted 4 pending 95", Vec::new()).target, 10);
+    assert_eq!(advise(&policy, "wanted 10 pending 0", Vec::new()).target, 10);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn the_first_entry_that_is_open_holds() {
     check(
         &scheduled(json!([night]), None),
         "wanted 6 util 90",
-        "6: no entry of the schedule holds now (scheduled); without an opinion the size stays",
+        "6 -> 0: no entry of the schedule holds now, so the smallest size does (minNodes) (scheduled)",
     );
     // The pool's own bounds hold besides.
     check(
@@ -110,7 +110,7 @@ fn e4_hours_are_those_of_the_entry_s_zone_on_the_day_the_clocks_change() {
         name: "gpu",
         wanted: 2,
         ready: 2,
-        min: 0,
+        min: 2,
         max: 10,
         metrics: &metrics,
         last_scaled: None,
@@ -128,6 +128,46 @@ fn e4_hours_are_those_of_the_entry_s_zone_on_the_day_the_clocks_change() {
     ] {
         let advice = crate::autoscale::recommend(&autoscaling, &view, now.parse().unwrap());
         assert_eq!(advice.target, expected, "{now}: {advice}");
+    }
+}
+
+#[test]
+fn r2_m15_outside_of_all_entries_the_smallest_size_holds() {
+    let night = || json!([{"start": 22, "end": 6, "nodes": 6}]);
+    for (policy, pool, expected) in [
+        (scheduled(night(), None), "wanted 6 min 1", 1),
+        (scheduled(night(), Some(json!({"type": "reactive"}))), "wanted 6 min 1", 6),
+        (
+            json!({"type": "composite", "policies": [
+                scheduled(night(), None),
+                scheduled(json!([{"days": ["sun"], "nodes": 3}]), None),
+            ]}),
+            "wanted 6 min 2",
+            2,
+        ),
+        // Whoever cannot know is no reason to shrink.
+        (
+            json!({"type": "composite", "policies": [scheduled(night(), None), {"type": "reactive"}]}),
+            "wanted 6 min 1",
+            6,
+        ),
+        (
+            json!({"type": "composite", "policies": [scheduled(night(), None), {"type": "reactive"}]}),
+            "wanted 6 min 1 util 90",
+            7,
+        ),
+        // Nor are the bounds of an entry that holds.
+        (
+            json!({"type": "composite", "policies": [
+                scheduled(night(), None),
+                scheduled(json!([{"start": 8, "end": 18, "maxNodes": 5}]), None),
+            ]}),
+            "wanted 6 min 1",
+            5,
+        ),
+    ] {
+        let advice = advise(&policy, pool, Vec::new());
+        assert_eq!(advice.target, expected, "{policy} with {pool}: {advice}");
     }
 }
 

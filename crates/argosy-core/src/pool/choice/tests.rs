@@ -136,6 +136,42 @@ fn zones_of_another_region_do_not_bind_a_provider() {
 }
 
 #[test]
+fn r2_m25_a_zone_belongs_to_one_region_by_its_name() {
+    for (zone, region, expected) in [
+        ("europe-west1-b", "europe-west1", true),
+        ("europe-west12-a", "europe-west1", false),
+        ("europe-west12-a", "europe-west12", true),
+        ("us-east-1a", "us-east-1", true),
+        ("us-east-1-bos-1a", "us-east-1", true),
+        ("us-east-10a", "us-east-1", false),
+        ("us-east-1", "us-east-1", true),
+        ("us-east-1a", "", false),
+    ] {
+        assert_eq!(super::is_in_region(zone, region), expected, "{zone} in {region}");
+    }
+    let mut town = three(2);
+    let regions = ["europe-west1", "europe-west12"].map(str::to_owned).to_vec();
+    town.spec.providers = vec![ProviderChoice { regions, ..choice("gcp", 0, 1) }];
+    town.spec.zones = vec!["europe-west12-a".to_owned()];
+    let of_zone: Vec<_> = town.plan().buy.into_iter().map(|buy| buy.order).collect();
+    let of_zone = of_zone.iter().filter(|order| !order.zone.is_empty());
+    assert!(of_zone.clone().all(|order| order.region == "europe-west12"), "{of_zone:?}");
+}
+
+#[test]
+fn r2_m26_what_a_spec_does_not_name_is_no_reason_to_replace() {
+    let mut town = town(2, "a:ready b:ready");
+    town.spec.providers[0].regions.clear();
+    town.does("");
+    // The configuration lists the regions in another order.
+    town.clouds.get_mut("gcp").unwrap().region = "us-west1".to_owned();
+    town.does("");
+    // One that is named is another matter.
+    town.spec.providers[0].regions = vec!["us-west1".to_owned()];
+    town.does("buy 1 for a");
+}
+
+#[test]
 fn the_key_of_a_place_says_all_of_it() {
     let order = crate::pool::fixture::order();
     assert_eq!(Place::of(&order).key(), "gcp/us-east1//n1-standard-4/on-demand");

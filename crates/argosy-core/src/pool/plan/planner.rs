@@ -11,6 +11,7 @@ use crate::health::HealthState;
 use crate::instance::{Instance, InstanceId, Purpose, Reason, State};
 use crate::machine::Trouble;
 use crate::node::{Duty, Node};
+use crate::plant::{self, Bug};
 use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
 use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, Replacement, outcome};
@@ -752,6 +753,9 @@ where
 
     /// Whether one more machine may be held than the pool is to have.
     fn may_exceed(&self) -> bool {
+        if plant::has(Bug::NoSurgeLimit) {
+            return true;
+        }
         let extra = self.held.saturating_sub(self.target);
         extra < self.picture.spec.max_unavailable.of(self.target)
     }

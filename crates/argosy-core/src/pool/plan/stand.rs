@@ -6,7 +6,7 @@ use crate::health::HealthState;
 use crate::instance::State;
 use crate::machine::NoticeKind;
 use crate::node::{Duty, Hold, Liveness, Node};
-use crate::pool::choice::{regions_at, types_at};
+use crate::pool::choice::types_at;
 use crate::pool::{BY, Capacity};
 use jiff::{SignedDuration, Timestamp};
 
@@ -178,8 +178,10 @@ pub(super) fn outdated_order(member: &Member<'_>, picture: &Picture<'_>) -> Opti
     }
     // Of a provider that is not configured nothing can be said.
     let facts = picture.providers.get(&order.provider)?;
-    let regions = choice.map(|choice| regions_at(choice, facts));
-    if regions.is_some_and(|regions| !regions.contains(&order.region.as_str())) {
+    // What the spec does not name is no reason to replace: where nobody names a region, another default is one for
+    // new machines only.
+    let regions = choice.map(|choice| &choice.regions).filter(|regions| !regions.is_empty());
+    if regions.is_some_and(|regions| !regions.contains(&order.region)) {
         return Some(format!("it is in region {}", order.region));
     }
     let types = types_at(spec, choice, facts);

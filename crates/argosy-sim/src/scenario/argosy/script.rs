@@ -33,11 +33,13 @@ const ACTIONS: [&str; 11] = [
 ];
 
 /// The keys of which an assertion has one.
-const ASSERTIONS: [&str; 7] = [
+const ASSERTIONS: [&str; 9] = [
     "node_status",
     "node_health",
     "node_count",
     "pool_ready",
+    "pool_reason",
+    "bought",
     "availability",
     "detected_within",
     "goodput",
@@ -195,6 +197,20 @@ pub(super) fn assertion(at: &At<'_>, names: &Names) -> Option<Assertion> {
         }
         "node_count" => node_count(&at),
         "pool_ready" => at.line(TEXT_MAX).map(|text| Assertion::PoolReady(names.pool(&at, &text))),
+        "pool_reason" => {
+            let of = at.table()?;
+            let pool =
+                of.need("pool", "train/h100")?.line(TEXT_MAX).map(|text| names.pool(&at, &text));
+            let reason = of.need("is", "NeedsHuman").and_then(|at| at.line(TEXT_MAX));
+            of.end();
+            Some(Assertion::PoolReason(pool?, reason?))
+        }
+        "bought" => {
+            let of = at.table()?;
+            let most = of.need("at_most", "10").and_then(|at| at.whole(0, u64::MAX));
+            of.end();
+            most.map(Assertion::Bought)
+        }
         "availability" => at.part().map(Assertion::Availability),
         "detected_within" => {
             at.span(SignedDuration::ZERO, DURATION_MAX).map(Assertion::DetectedWithin)

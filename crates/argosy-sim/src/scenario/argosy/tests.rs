@@ -84,6 +84,8 @@ fn every_assertion_is_read() {
             Assertion::NodeHealth(text("b"), text("healthy")),
             Assertion::NodeCount { status: None, from: 3, to: 3 },
             Assertion::PoolReady(text("c.p")),
+            Assertion::PoolReason(text("c.p"), text("NeedsHuman")),
+            Assertion::Bought(12),
             Assertion::Availability(0.9),
             Assertion::DetectedWithin(SignedDuration::from_secs(30)),
             Assertion::Goodput(0.8),

@@ -4,6 +4,7 @@ use crate::output::{Format, Grid, Paint, Screen, clean, document, indent, print}
 use crate::session::Session;
 use crate::view::{Times, to_value};
 use argosy_api::instance::{Instance, InstanceState, Orphan};
+use argosy_core::machine::HourlyCost;
 use serde_json::json;
 
 /// How many lines of a console a page shows: the end, where a boot fails.
@@ -112,27 +113,29 @@ fn reason(instance: &Instance) -> String {
 /// `12 instances, 9 running, $88.40 an hour`.
 pub(super) fn sum(instances: &[Instance]) -> String {
     let running = instances.iter().filter(|it| it.state == InstanceState::Running).count();
-    let known: Vec<f64> = instances.iter().filter_map(|it| it.cost_per_hour).collect();
     let over = [InstanceState::Terminated, InstanceState::Failed];
-    let unknown = instances
-        .iter()
-        .filter(|it| it.cost_per_hour.is_none() && !over.contains(&it.state))
-        .count();
-    let unknown = match unknown {
-        0 => String::new(),
-        count => format!(", the price of {count} is not known"),
-    };
-    let cost = dollars(Some(known.iter().fold(0.0, |sum, cost| sum + cost)));
+    let live = instances.iter().filter(|it| !over.contains(&it.state));
+    let cost: HourlyCost = live.map(|it| it.cost_per_hour).collect();
+    let cost = together(cost.known, cost.unpriced);
     let count = match instances.len() {
         1 => "1 instance".to_owned(),
         count => format!("{count} instances"),
     };
-    format!("{count}, {running} running, {cost}{unknown}")
+    format!("{count}, {running} running, {cost}")
 }
 
 /// `$88.40 an hour`.
-pub(in crate::cmd) fn dollars(cost: Option<f64>) -> String {
+fn dollars(cost: Option<f64>) -> String {
     cost.map_or_else(|| "at an unknown price".to_owned(), |cost| format!("${cost:.2} an hour"))
+}
+
+/// What several cost: `$88.40 an hour`, `at least $88.40 an hour, 3 without a known price`, or `an unknown amount`.
+pub(in crate::cmd) fn together(known: f64, unpriced: u32) -> String {
+    match unpriced {
+        0 => dollars(Some(known)),
+        _ if known == 0.0 => format!("cost unknown, {unpriced} without a known price"),
+        _ => format!("at least {}, {unpriced} without a known price", dollars(Some(known))),
+    }
 }
 
 /// The table of machines that no record knows.

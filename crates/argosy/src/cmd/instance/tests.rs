@@ -40,8 +40,10 @@ fn a_table_says_what_costs_how_much_and_what_is_wrong() {
     let leaving = instance(json!({ "state": "Terminating", "cost_per_hour": null }));
     assert_eq!(
         sum(&[instance(json!({})), failed, leaving]),
-        "3 instances, 1 running, $98.32 an hour, the price of 1 is not known"
+        "3 instances, 1 running, at least $98.32 an hour, 1 without a known price"
     );
+    let leaving = instance(json!({ "state": "Terminating", "cost_per_hour": null }));
+    assert_eq!(sum(&[leaving]), "1 instance, 0 running, cost unknown, 1 without a known price");
     // The sum of nothing is not less than nothing.
     assert_eq!(sum(&[]), "0 instances, 0 running, $0.00 an hour");
 }

@@ -1,7 +1,7 @@
 //! Node pools that the configuration declares: made at start, if they are not there.
 
 use crate::config::Config;
-use crate::config::machines::{DeclaredPool, declared};
+use crate::config::machines::{DECLARED_TENANT, DeclaredPool, declared};
 use crate::failure::Failure;
 use argosy_control::resource::{Creation, Target, Write};
 use argosy_control::{Control, Error};
@@ -77,7 +77,7 @@ fn caller() -> Caller {
     Caller {
         subject: "configuration".to_owned(),
         via: "system",
-        tenant: "default".to_owned(),
+        tenant: DECLARED_TENANT.to_owned(),
         teams: Vec::new(),
         role: Role::Admin,
         adapter: None,

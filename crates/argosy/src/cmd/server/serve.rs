@@ -9,7 +9,7 @@ use argosy_control::ids::Ids;
 use argosy_control::instance;
 use argosy_control::scheduler::Scheduler;
 use argosy_control::task::Tasks;
-use argosy_control::{Control, Outside, Settings};
+use argosy_control::{Control, MachineSettings, Outside, Settings};
 use argosy_core::adapter::TimeWindow;
 use argosy_core::sentinel::Rules;
 use argosy_providers::metrics::{Token, WebMetrics};
@@ -278,7 +278,10 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         authorization: config.auth.authorization,
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
         nodes: config.nodes.settings(),
-        machines: config.machines.settings(),
+        machines: MachineSettings {
+            metrics: config.metrics_access(),
+            ..config.machines.settings()
+        },
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
@@ -308,12 +311,12 @@ fn measures(config: &Config, clock: Clock) -> Result<Arc<WebMetrics>, Failure> {
     let allow: Result<Vec<_>, _> = config.webhooks.allow.iter().map(|text| text.parse()).collect();
     let allow = allow.map_err(|error| Failure::usage("webhooks.allow is wrong").why(error))?;
     let mut tokens = BTreeMap::new();
-    for (name, secret) in &config.metrics_credentials {
-        if let Some(token) = secret.read(&format!("metrics_credentials.{name}"))? {
+    for (name, credential) in &config.metrics_credentials {
+        if let Some(token) = credential.secret().read(&format!("metrics_credentials.{name}"))? {
             tokens.insert(name.clone(), Token::new(token));
         }
     }
-    let metrics = WebMetrics::new(allow, tokens, clock)
+    let metrics = WebMetrics::new(allow, tokens, config.metrics_access(), clock)
         .map_err(|error| Failure::failed("metrics cannot be asked for").why(error))?;
     Ok(Arc::new(metrics))
 }

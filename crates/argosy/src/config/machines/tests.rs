@@ -70,6 +70,31 @@ fn what_does_not_fit_together_is_found() {
 }
 
 #[test]
+fn r1_s2_a_metrics_credential_has_an_address_and_a_tenant() {
+    let of = |entry: &str| format!("metrics_credentials: {{ prom: {entry} }}");
+    for (entry, complaint) in [
+        ("{ env: T }", "metrics_credentials.prom.url: `` is not allowed: write the beginning of"),
+        ("{ env: T, url: 'http://prom.example/' }", "must not cross a network in clear"),
+        ("{ url: 'https://prom.example/' }", "metrics_credentials.prom: the token is missing"),
+        ("{ env: T, file: /t, url: 'https://prom.example/' }", "give file or env, not both"),
+    ] {
+        let found = complaints(&of(entry));
+        assert!(found.contains(complaint), "{entry}: `{complaint}` is not in\n{found}");
+    }
+    let fine = of("{ env: T, url: 'https://prom.example/' }");
+    assert_eq!(complaints(&fine), "");
+    let pool = |url: &str| {
+        format!(
+            "{fine}\npools: {{ p: {{ spec: {{ nodeCount: 1, autoscaling: {{ type: reactive, metrics: {{ \
+             utilization: {{ prometheus: {{ url: '{url}', query: up, credentials: prom }} }} }} }} }} }} }}"
+        )
+    };
+    assert_eq!(complaints(&pool("https://prom.example/")), "");
+    let found = complaints(&pool("https://evil.example/"));
+    assert!(found.contains("for addresses below https://prom.example/ alone"), "{found}");
+}
+
+#[test]
 fn a_key_that_a_type_does_not_have_is_refused() {
     for text in [
         "providers: { a: { type: aws, project: p } }",

@@ -103,7 +103,10 @@ fn a_file_of_navarch_becomes_ours_and_what_is_different_is_said() {
                         "type": "scheduled",
                         "entries": [{ "days": ["mon", "fri"], "start": "08:00", "end": "18:00",
                                       "timezone": "UTC", "minNodes": 4, "maxNodes": 8 }],
-                        "fallback": { "type": "queue", "jobsPerNode": 5, "metric": "queueDepth" },
+                        "fallback": {
+                            "type": "scheduled",
+                            "entries": [{ "start": 0, "end": 24, "nodes": 2 }],
+                        },
                     },
                 ],
             },

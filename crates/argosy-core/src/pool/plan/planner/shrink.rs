@@ -23,7 +23,9 @@ impl<'p> Planner<'p, '_> {
         let window = !by_itself || spec.maintenance.contains(self.now);
         // Replacements whose predecessors stay after all are surplus of our own making.
         let mut made = self.undone_replacements();
-        // An autoscaler's change of size disturbs no more at a time than any other of ours.
+        // An autoscaler's change of size disturbs no more at a time than any other of ours; nor does its end.
+        let left = self.picture.book.target.filter(|_| spec.autoscaling.is_none());
+        let in_steps = by_itself || left.is_some_and(|left| spec.nodes < left);
         let mut steps = spec.max_unavailable.of(self.target.max(1));
         let mut order: Vec<usize> =
             (0..self.seats.len()).filter(|seat| self.rank(*seat).is_some()).collect();
@@ -65,7 +67,7 @@ impl<'p> Planner<'p, '_> {
                 continue;
             }
             let under_way = self.standing(index) == Standing::Parting;
-            if by_itself && (under_way || 0 < in_service) {
+            if in_steps && (under_way || 0 < in_service) {
                 if steps == 0 {
                     continue;
                 }
