@@ -16,7 +16,7 @@ pub enum Bug {
     BreakerReplays,
     /// The silence of most of the fleet is held against every node of it.
     MassSilence,
-    /// Others are bought for all sick nodes at once, however many `maxUnavailable` allows.
+    /// Others are bought for all nodes that are to be replaced at once, however many `maxUnavailable` allows.
     NoSurgeLimit,
 }
 

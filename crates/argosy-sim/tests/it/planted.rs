@@ -1,11 +1,12 @@
 //! Mistakes that are planted are found by seeds, and told as a short story.
 
-use crate::kit::{chaos, hours, minutes, played};
+use crate::kit::{chaos, hours, minutes, played, pool_of};
 use argosy_core::plant::{Bug, plant};
 use argosy_sim::explain::explain;
 use argosy_sim::outcome::Violation;
 use argosy_sim::run::{Product, Watcher};
-use argosy_sim::scenario::{Rate, Scenario};
+use argosy_sim::scenario::{Action, Rate, Scenario, Step};
+use serde_json::json;
 
 /// So many seeds are tried for each.
 const SEEDS: u64 = 12;
@@ -41,12 +42,13 @@ fn world(bug: Bug) -> Scenario {
                 }
             }
         }
-        // A rack that breaks at once: more nodes are sick than may be replaced at a time.
-        Bug::NoSurgeLimit => trouble.hardware.iter_mut().for_each(|cause| {
-            if cause.name == "GPU" {
-                cause.rate = Rate::PerDay(120.0);
-            }
-        }),
+        Bug::NoSurgeLimit => {
+            let spec = json!({"image": "another"});
+            let (cluster, pool) = ("train".to_owned(), "workers".to_owned());
+            let action = Action::Resize { cluster, pool, spec };
+            let script = vec![Step { at: minutes(30), action }];
+            return Scenario { script, ..pool_of(10, hours(1)) };
+        }
         Bug::DrainDoneTooSoon => {}
     }
     scenario

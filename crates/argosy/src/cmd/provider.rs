@@ -34,6 +34,8 @@ What may be stopped:
   paused  nothing is bought there: the provider refuses our credentials; it is tried again
   frozen  its listings miss too many machines to be believed: nothing is concluded from them
 
+$/H is what instances and orphans cost an hour; `+ 3 unknown` counts those without a known price.
+
 Examples:
   argosy provider list
   argosy provider list -o wide")]
@@ -42,7 +44,7 @@ struct List {}
 /// Have a provider's listings believed that miss too many machines.
 ///
 /// The machines that are missing are then taken for gone and replaced. Do this only if they really are gone;
-/// listings that show them again are believed by themselves.
+/// listings that show them again are believed by themselves. It holds until two whole listings were believed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -881,6 +881,7 @@ where
             if !self.whole
                 || !self.may_exceed()
                 || spec.max_unavailable.of(self.target) <= disturbed
+                    && !plant::has(Bug::NoSurgeLimit)
             {
                 return;
             }
