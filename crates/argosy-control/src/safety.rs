@@ -17,7 +17,7 @@ use argosy_core::resource::Kind;
 use argosy_store::Txn;
 use argosy_store::view::View;
 use jiff::Timestamp;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tracing::warn;
 
@@ -406,12 +406,64 @@ pub(crate) fn stopped(view: &View, tenant: &str, pool: &str, areas: &[Area<'_>])
         let by = &pause.value.by;
         return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
     }
-    let breaker = view.breakers().map(|breaker| &breaker.value).find(|breaker| {
-        !breaker.is_closed()
-            && breaker.half_open.is_none()
-            && areas.iter().any(|area| area.scope() == breaker.scope)
-    });
-    breaker.map(|breaker| format!("the breaker is open: {}", breaker.reason))
+    open(view, areas)
+}
+
+/// The breakers that are not closed in some areas.
+fn breakers<'v>(
+    view: &'v View,
+    areas: &[Area<'_>],
+) -> impl Iterator<Item = &'v Stored<Breaker>> + use<'v> {
+    let scopes: Vec<Scope> = areas.iter().map(|area| area.scope()).collect();
+    let there = move |of: &&Stored<Breaker>| scopes.contains(&of.value.scope);
+    view.breakers().filter(|breaker| !breaker.value.is_closed()).filter(there)
+}
+
+/// Why an open breaker stops everything that is automatic in some areas.
+pub(crate) fn open(view: &View, areas: &[Area<'_>]) -> Option<String> {
+    let open = breakers(view, areas).find(|breaker| breaker.value.half_open.is_none());
+    open.map(|breaker| format!("the breaker is open: {}", breaker.value.reason))
+}
+
+/// Why nothing more is begun in some areas: a half-open breaker has let pass as much as it may for now. What was
+/// begun goes on.
+pub(crate) fn spent(view: &View, areas: &[Area<'_>]) -> Option<String> {
+    breakers(view, areas).find_map(|breaker| breaker.value.spent())
+}
+
+/// What one transaction draws from half-open breakers.
+#[derive(Default)]
+pub(crate) struct Draws(BTreeMap<Scope, Breaker>);
+
+impl Draws {
+    /// Draws one action in some areas.
+    ///
+    /// # Errors
+    /// Why it may not be taken now; then nothing is drawn.
+    pub(crate) fn take(&mut self, view: &View, areas: &[Area<'_>]) -> Result<(), String> {
+        if let Some(why) = open(view, areas) {
+            return Err(why);
+        }
+        let stored = breakers(view, areas).map(|breaker| &*breaker.value);
+        let drawn = stored.map(|breaker| self.0.get(&breaker.scope).unwrap_or(breaker).clone());
+        let mut drawn: Vec<Breaker> = drawn.collect();
+        if let Some(why) = drawn.iter().find_map(Breaker::spent) {
+            return Err(why);
+        }
+        drawn.iter_mut().for_each(Breaker::draw);
+        self.0.extend(drawn.into_iter().map(|breaker| (breaker.scope.clone(), breaker)));
+        Ok(())
+    }
+
+    /// Adds it to the transaction: another that draws at the same moment meets it in the store.
+    pub(crate) fn write(self, txn: &mut Txn, view: &View, caller: &Caller, now: Timestamp) {
+        for after in self.0.into_values() {
+            let before = view.breakers().find(|breaker| breaker.value.scope == after.scope);
+            let Some(before) = before else { continue };
+            let change = Mutation::update("half-open", before, Arc::new(after));
+            Office::put(txn, change, caller, now);
+        }
+    }
 }
 
 /// Makes a transaction fail if a pause or a breaker that `stopped` asks about appears before it is committed.
