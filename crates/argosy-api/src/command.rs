@@ -1,5 +1,7 @@
 //! Commands to nodes as they stand on the wire.
 
+use crate::error::Problem;
+use crate::safety::BudgetImpact;
 use crate::word::words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -137,6 +139,12 @@ pub struct Command {
     /// The commit that last wrote it; its ETag is this number in quotes.
     #[schema(minimum = 0)]
     pub revision: u64,
+    /// What it would do to each disruption budget that its node is in; only in the answer to a dry run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetImpact>,
+    /// What was done although it exceeds a disruption budget; only in the answer to the request that issues it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// One page of commands, the newest first.
@@ -179,11 +187,76 @@ pub struct CommandCreate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, maximum = 604_800)]
     pub drain_for_seconds: Option<u32>,
+    /// Whether it may take more nodes out of service than a disruption budget allows; needs the role admin and a
+    /// reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_budget: bool,
 }
 
 impl CommandCreate {
     /// A command without parameters.
     pub fn new(type_: CommandType, reason: impl Into<String>) -> Self {
-        Self { type_, parameters: BTreeMap::new(), reason: reason.into(), drain_for_seconds: None }
+        let (parameters, reason) = (BTreeMap::new(), reason.into());
+        Self { type_, parameters, reason, drain_for_seconds: None, over_budget: false }
     }
+}
+
+/// Tells several nodes the same. Together they fit the disruption budgets, or none of them is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandBatchCreate {
+    /// Which nodes, each once; at most 500.
+    #[schema(min_items = 1, max_items = 500)]
+    pub nodes: Vec<String>,
+    /// What.
+    #[serde(rename = "type")]
+    pub type_: CommandType,
+    /// How, as for one node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// Why; it is kept with the commands and in the audit log.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(max_length = 1024)]
+    pub reason: String,
+    /// How long a drain may take, in seconds; the pool's setting if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1, maximum = 604_800)]
+    pub drain_for_seconds: Option<u32>,
+    /// Whether it may take more nodes out of service than a disruption budget allows; needs the role admin and a
+    /// reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_budget: bool,
+}
+
+impl CommandBatchCreate {
+    /// The same command for some nodes.
+    pub fn new(nodes: Vec<String>, command: CommandCreate) -> Self {
+        let CommandCreate { type_, parameters, reason, drain_for_seconds, over_budget } = command;
+        Self { nodes, type_, parameters, reason, drain_for_seconds, over_budget }
+    }
+}
+
+/// What came of telling several nodes the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CommandBatch {
+    /// `CommandBatch`.
+    #[schema(pattern = "^CommandBatch$")]
+    pub kind: String,
+    /// The commands, in the order of the nodes in the request.
+    pub commands: Vec<Command>,
+    /// Nodes that cannot be told, and why; they keep no other node from it.
+    pub refused: Vec<CommandRefusal>,
+    /// What the request does to each disruption budget that its nodes are in.
+    pub budgets: Vec<BudgetImpact>,
+    /// What was done although it exceeds a disruption budget.
+    pub warnings: Vec<String>,
+}
+
+/// A node that cannot be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CommandRefusal {
+    /// Which.
+    pub node_id: String,
+    /// Why: the answer that a request for this node alone would have had.
+    pub problem: Problem,
 }

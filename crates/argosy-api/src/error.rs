@@ -3,6 +3,7 @@
 //! Each error has a code from `CODES`; the code decides status, title and what to do next, so the
 //! same mistake reads the same everywhere.
 
+use crate::safety::BudgetImpact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -65,6 +66,9 @@ pub struct Problem {
     /// One entry for each field that is wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
+    /// The disruption budgets that the request exceeds, with the numbers and what would make room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetImpact>,
 }
 
 /// What is wrong with one field.
@@ -184,6 +188,9 @@ codes! {
     IDENTITY_CONFLICT = "HYPERFLEET-CNF-004" 409 "Identity Conflict",
         "Two machines use one node id, or the id is taken.",
         "Give each machine an id of its own. If the old machine is gone, `argosy node delete` its record first.";
+    OVER_BUDGET = "HYPERFLEET-CNF-005" 409 "Disruption Budget Exhausted",
+        "The request would take more nodes out of service than a disruption budget allows; `budgets` has the numbers.",
+        "Do as `frees` of the budget says, or name fewer nodes. An administrator can add `\"over_budget\": true` and a reason.";
     GONE = "HYPERFLEET-GON-001" 410 "Revision Gone",
         "A watch asked to go on after a revision that is no longer retained.",
         "List again, and watch from the revision of that list.";

@@ -202,6 +202,9 @@ pub struct InstanceTerminate {
     /// Needed for what is protected by the label `argosy.dev/protected`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
+    /// Whether more nodes may be out of service than a disruption budget allows; needs the role admin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_budget: bool,
 }
 
 /// Why a node pool goes on that stopped because of what became of its machines, and with which spec.

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document, made from the route table and the wire types.
 
 use crate::audit::{AuditList, AuditVerification, Catalog, DeadLetterList, ServiceInfo};
-use crate::command::{Command, CommandCreate, CommandList};
+use crate::command::{Command, CommandBatch, CommandBatchCreate, CommandCreate, CommandList};
 use crate::error::{CODES, Problem};
 use crate::fleet::{FleetEvent, FleetGpuList, Me};
 use crate::instance::{
@@ -222,6 +222,8 @@ fn schemas() -> Value {
     add::<Command>(&mut schemas);
     add::<CommandList>(&mut schemas);
     add::<CommandCreate>(&mut schemas);
+    add::<CommandBatchCreate>(&mut schemas);
+    add::<CommandBatch>(&mut schemas);
     add::<Policy>(&mut schemas);
     add::<PolicyList>(&mut schemas);
     add::<PolicyPut>(&mut schemas);
@@ -313,7 +315,9 @@ fn refine(schemas: &mut Value) {
         "maxProperties": 16,
         "additionalProperties": { "type": "string", "maxLength": 1024 },
     });
-    set_at(schemas, "/CommandCreate/properties", "parameters", parameters);
+    for body in ["CommandCreate", "CommandBatchCreate"] {
+        set_at(schemas, &format!("/{body}/properties"), "parameters", parameters.clone());
+    }
     // Whatever the node sent back.
     set_at(schemas, "/Command/properties", "result", json!({}));
     let metrics = json!({
@@ -330,6 +334,7 @@ fn refine(schemas: &mut Value) {
     }
     for body in [
         "CommandCreate",
+        "CommandBatchCreate",
         "ExplainRequest",
         "BacktestRequest",
         "SafetyReason",

@@ -102,6 +102,8 @@ pub enum Operation {
     ListFindings,
     /// Tells a node to do something.
     CreateCommand,
+    /// Tells several nodes the same.
+    CreateCommands,
     /// The commands of a node.
     NodeCommands,
     /// A page of commands, or a watch.
@@ -178,7 +180,7 @@ impl Operation {
 
     /// Whether it makes something new, once for each idempotency key.
     pub const fn creates(self) -> bool {
-        matches!(self, Operation::Create(_) | Operation::CreateCommand)
+        matches!(self, Operation::Create(_) | Operation::CreateCommand | Operation::CreateCommands)
     }
 
     /// Whether it only asks, whatever its method.
@@ -199,7 +201,7 @@ impl Operation {
 
     /// Whether there may be too many of what it makes.
     const fn is_limited(self) -> bool {
-        matches!(self, Operation::CreateCommand | Operation::PutPolicy)
+        matches!(self, Operation::CreateCommand | Operation::CreateCommands | Operation::PutPolicy)
     }
 
     /// Whether it looks at so much that only a few may run at once: people's lists must not keep nodes

@@ -88,12 +88,63 @@ pub struct BudgetUse {
     /// How many nodes are out of service by the server's own doing.
     #[schema(minimum = 0)]
     pub used: usize,
+    /// How many nodes are out of service whoever did it: what requests of people and programs are judged by.
+    #[serde(default)]
+    #[schema(minimum = 0)]
+    pub out: usize,
     /// How many may be.
     #[schema(minimum = 0)]
     pub allowed: usize,
     /// How many nodes there are.
     #[schema(minimum = 0)]
     pub total: usize,
+}
+
+/// What a request does to one disruption budget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetImpact {
+    /// Of what, as in `Breaker`.
+    pub scope: String,
+    /// The same for people: `pool h100`.
+    pub name: String,
+    /// How many nodes may be out of service; one is always allowed.
+    #[schema(minimum = 1)]
+    pub allowed: usize,
+    /// How many nodes there are.
+    #[schema(minimum = 0)]
+    pub total: usize,
+    /// How many are out of service without the request, whoever did it.
+    #[schema(minimum = 0)]
+    pub used: usize,
+    /// How many the request names.
+    #[schema(minimum = 0)]
+    pub asked: usize,
+    /// Whether that is more than may be.
+    pub exceeded: bool,
+    /// The nodes that are out of service without the request, the longest first; only where it is exceeded, at most
+    /// 20, and only those that the caller may see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out: Vec<OutOfService>,
+    /// What would make room for the request; only where it is exceeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub frees: Option<String>,
+    /// All of it in a sentence.
+    pub message: String,
+}
+
+/// A node that is out of service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutOfService {
+    /// Which.
+    pub node_id: String,
+    /// How: `cordoned`, `draining`, `drained`, `terminated` and not replaced, or `tested`.
+    pub how: String,
+    /// Who did it.
+    pub by: String,
+    /// Since when.
+    #[schema(format = "date-time")]
+    pub since: String,
 }
 
 /// Why somebody stops, or lets go on, what the server does by itself.

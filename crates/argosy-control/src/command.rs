@@ -6,23 +6,25 @@ use crate::node::Nodes;
 use crate::office::{Office, allow_verb};
 use crate::pulse::Moment;
 use crate::resource::key_id;
+use crate::safety::{Beyond, Judged};
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::command::{
-    Ack, Command, CommandKind, CommandState, Order, Outcome, Refused, acknowledged, delivered, due,
-    fetched, issue,
+    Ack, Command, CommandKind, CommandState, Issued, Order, Outcome, Refused, acknowledged,
+    delivered, due, fetched, issue,
 };
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::CommandId;
 use argosy_core::invariant::Cause;
-use argosy_core::node::{Flag, Node};
+use argosy_core::node::{Flag, Node, NodeId};
+use argosy_core::remedy::{Effect, Impact, effect};
 use argosy_core::resource::Kind;
 use argosy_store::entity::{IdempotencyKey, Made};
 use argosy_store::view::View;
 use argosy_store::{Revision, Txn};
 use jiff::{SignedDuration, Timestamp};
 use sheet::Sheet;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The label of a node, or of its pool, that makes a termination need force and a reason (F11).
@@ -57,6 +59,22 @@ pub struct NewCommand {
     pub if_revision: Option<Revision>,
     /// Decide, but do not do it.
     pub dry_run: bool,
+    /// What becomes of it where it takes more nodes out of service than a budget allows.
+    pub beyond: Beyond,
+}
+
+/// How many nodes one request may name. With more the commit would keep others waiting, and a node that changes
+/// meanwhile would have all of them decided again; with fewer a large pool takes many requests, each judged for
+/// itself.
+pub const NODES_MAX: usize = 500;
+
+/// What came of a command for several nodes.
+#[derive(Debug)]
+pub struct Given {
+    /// Each node in the order of the request: its command, or why it cannot be told.
+    pub nodes: Vec<(String, Result<Stored<Command>, Error>)>,
+    /// What it does to the disruption budgets.
+    pub impacts: Vec<Impact>,
 }
 
 /// Which wire a node speaks.
@@ -69,8 +87,22 @@ pub enum Wire {
     Argosy,
 }
 
-/// What to write, and the command with its revision, if it is stored already.
-type Issuing = (Option<Txn>, (Arc<Command>, Option<Revision>));
+/// A command for one node while it is decided about.
+enum Ordered<'v> {
+    /// It was given before, under the same key.
+    Known(Stored<Command>),
+    /// It is to be given.
+    New {
+        node: &'v Stored<Node>,
+        issued: Box<Issued>,
+        effect: Effect,
+        /// The idempotency key, with the digest of the request.
+        key: Option<(String, String)>,
+    },
+}
+
+/// What came of it for one node: the command with its revision, if it is stored already.
+type Told = Result<(Arc<Command>, Option<Revision>), Error>;
 
 impl Commands {
     pub(crate) fn new(nodes: Nodes) -> Self {
@@ -80,31 +112,124 @@ impl Commands {
     /// Issues a command.
     ///
     /// # Errors
-    /// `NodeNotFound`; `Precondition` and `TooMany` say why the node cannot have it; `Invalid` names the
-    /// parameter; `Changed`; `KeyReused`, and `CommandNotFound` for a key whose command is forgotten.
+    /// `NodeNotFound`; `Precondition` and `TooMany` say why the node cannot have it; `OverBudget`; `Invalid` names
+    /// the parameter; `Changed`; `KeyReused`, and `CommandNotFound` for a key whose command is forgotten.
     pub async fn issue(
         &self,
         caller: &Caller,
         node: &str,
         new: NewCommand,
     ) -> Result<Stored<Command>, Error> {
-        allow_verb(caller, Verb::Write)?;
-        let id = self.office.ids.command(self.office.clock.now());
-        let decide =
-            |view: &View, now: Timestamp| self.decide_issue(view, now, id, caller, node, &new);
-        let (revision, (value, known)) = self.office.decide(decide).await?;
-        Ok(Stored { value, revision: known.unwrap_or(revision) })
+        let mut given = self.issue_all(caller, &[node.to_owned()], new).await?;
+        let missing = || (node.to_owned(), Err(Error::NodeNotFound(node.to_owned())));
+        given.nodes.pop().unwrap_or_else(missing).1
     }
 
-    fn decide_issue(
+    /// Issues the same command to several nodes, in one commit: together they fit the disruption budgets, or none of
+    /// them is told. A node that cannot be told for another reason does not keep the others from it.
+    ///
+    /// # Errors
+    /// `OverBudget`; `Invalid` for no nodes, more than `NODES_MAX`, or one named twice; `Forbidden`.
+    pub async fn issue_all(
+        &self,
+        caller: &Caller,
+        nodes: &[String],
+        new: NewCommand,
+    ) -> Result<Given, Error> {
+        allow_verb(caller, Verb::Write)?;
+        check_nodes(nodes)?;
+        let now = self.office.clock.now();
+        let named: Vec<(&str, CommandId)> =
+            nodes.iter().map(|node| (node.as_str(), self.office.ids.command(now))).collect();
+        let decide = |view: &View, now: Timestamp| self.decide_all(view, now, caller, &named, &new);
+        let (revision, (given, judged)) = self.office.decide(decide).await?;
+        if !new.dry_run {
+            judged.tell(&self.office, caller, new.beyond);
+        }
+        let stored = |(value, known): (Arc<Command>, Option<Revision>)| Stored {
+            value,
+            revision: known.unwrap_or(revision),
+        };
+        let given = nodes.iter().cloned().zip(given.into_iter().map(|it| it.map(stored)));
+        Ok(Given { nodes: given.collect(), impacts: judged.impacts })
+    }
+
+    fn decide_all(
         &self,
         view: &View,
         now: Timestamp,
+        caller: &Caller,
+        named: &[(&str, CommandId)],
+        new: &NewCommand,
+    ) -> Result<(Option<Txn>, (Vec<Told>, Judged)), Error> {
+        let several = 1 < named.len();
+        let ordered: Vec<Result<Ordered<'_>, Error>> = named
+            .iter()
+            .map(|(node, id)| self.order(view, now, *id, caller, (node, several), new))
+            .collect();
+        let asked = ordered.iter().filter_map(|one| match one {
+            Ok(Ordered::New { node, effect, .. }) => Some((&node.value.id, *effect)),
+            Ok(Ordered::Known(_)) | Err(_) => None,
+        });
+        let asked: Vec<(&NodeId, Effect)> = asked.collect();
+        let (office, over) = (&self.office, (new.beyond, new.reason.as_str()));
+        let judged = Judged::of(office, view, caller, &asked, over, now)?;
+        let mut txn = Txn::at(now);
+        let mut given = Vec::with_capacity(ordered.len());
+        for one in ordered {
+            let (node, issued, key) = match one {
+                Ok(Ordered::New { node, issued, key, .. }) => (node, issued, key),
+                Ok(Ordered::Known(first)) => {
+                    given.push(Ok((first.value, Some(first.revision))));
+                    continue;
+                }
+                Err(error) => {
+                    given.push(Err(error));
+                    continue;
+                }
+            };
+            let command = Arc::new(issued.command.clone());
+            given.push(Ok((command.clone(), new.dry_run.then_some(node.revision))));
+            let mut sheet = Sheet::of(view, node);
+            sheet.issued(*issued, action(new.kind));
+            sheet::make_room(&mut txn, view, &node.value);
+            sheet.write(&mut txn, caller, Cause::Other, Some(&command.reason), now)?;
+            if let Some((key, digest)) = key {
+                self.remember(&mut txn, view, (key, digest), command.id, now);
+            }
+        }
+        judged.write(&mut txn, view, caller, &new.reason, now);
+        let any = !new.dry_run && !txn.is_empty();
+        Ok((any.then_some(txn), (given, judged)))
+    }
+
+    /// Remembers what a request came to under the key that its client chose.
+    fn remember(
+        &self,
+        txn: &mut Txn,
+        view: &View,
+        (id, digest): (String, String),
+        command: CommandId,
+        now: Timestamp,
+    ) {
+        let expires = now.saturating_add(self.office.settings.idempotency_kept).unwrap_or(now);
+        let used = Arc::new(IdempotencyKey { id, digest, made: Made::Command(command), expires });
+        match view.idempotency_key(&used.id) {
+            Some(expired) => txn.update(used, expired.revision),
+            None => txn.create(used),
+        }
+    }
+
+    /// Decides on a command for one node; where it is one of `several`, each has the request's key for itself.
+    fn order<'v>(
+        &self,
+        view: &'v View,
+        now: Timestamp,
         id: CommandId,
         caller: &Caller,
-        node: &str,
+        (node, several): (&str, bool),
         new: &NewCommand,
-    ) -> Result<Issuing, Error> {
+    ) -> Result<Ordered<'v>, Error> {
         let found = self.nodes.find(view, caller, node)?;
         let order = Order {
             kind: new.kind,
@@ -115,9 +240,12 @@ impl Commands {
             drain_for: new.drain_for,
         };
         let digest = order.digest(&found.value.id);
-        let key = new.idempotency_key.as_deref().map(|key| key_id(caller, key));
+        let key = new.idempotency_key.as_deref().map(|key| match several {
+            true => key_id(caller, &format!("{key}/{node}")),
+            false => key_id(caller, key),
+        });
         if let Some(first) = earlier(view, key.as_deref(), &digest, now)? {
-            return Ok((None, (first.value.clone(), Some(first.revision))));
+            return Ok(Ordered::Known(first.clone()));
         }
         let current = found.revision;
         if let Some(expected) = new.if_revision.filter(|expected| *expected != current) {
@@ -126,31 +254,14 @@ impl Commands {
         if new.kind == CommandKind::Terminate && is_protected(view, &found.value) {
             allow_protected(caller, &found.value, new)?;
         }
-        let mut sheet = Sheet::of(view, found);
-        let open = sheet.open();
+        let open = Sheet::of(view, found).open();
         let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
         let nodes = self.office.nodes();
         let settings = nodes.of_node(&found.value);
         let issued = issue(&found.value, &waiting, order, id, settings, now).map_err(refused)?;
-        let command = Arc::new(issued.command.clone());
-        if new.dry_run {
-            return Ok((None, (command, Some(current))));
-        }
-        sheet.issued(issued, action(new.kind));
-        let mut txn = Txn::at(now);
-        sheet::make_room(&mut txn, view, &found.value);
-        sheet.write(&mut txn, caller, Cause::Other, Some(&command.reason), now)?;
-        if let Some(key) = key {
-            let expires = now.saturating_add(self.office.settings.idempotency_kept);
-            let expires = expires.unwrap_or(now);
-            let made = Made::Command(id);
-            let used = Arc::new(IdempotencyKey { id: key, digest, made, expires });
-            match view.idempotency_key(&used.id) {
-                Some(expired) => txn.update(used, expired.revision),
-                None => txn.create(used),
-            }
-        }
-        Ok((Some(txn), (command, None)))
+        let effect = effect(new.kind, &new.parameters, &found.value);
+        let key = key.map(|key| (key, digest));
+        Ok(Ordered::New { node: found, issued: Box::new(issued), effect, key })
     }
 
     /// What the node should do now; it counts as fetched.
@@ -319,6 +430,30 @@ impl Commands {
         if !pulse.attached() {
             pulse.polled(Moment { wall, monotonic: self.office.clock.monotonic() });
         }
+    }
+}
+
+/// Whether the nodes of a request are some, not too many, and each once.
+fn check_nodes(nodes: &[String]) -> Result<(), Error> {
+    let complain = |constraint, message: String| {
+        Err(Error::Invalid(vec![FieldError::new("nodes", constraint, message)]))
+    };
+    if nodes.is_empty() {
+        return complain(Constraint::Required, "nodes names no node".to_owned());
+    }
+    if NODES_MAX < nodes.len() {
+        let count = nodes.len();
+        let message = format!("nodes names {count} nodes; at most {NODES_MAX} are allowed");
+        return complain(Constraint::Max, message);
+    }
+    let mut seen = HashSet::new();
+    match nodes.iter().find(|node| !seen.insert(node.as_str())) {
+        Some(twice) => {
+            let twice: String = twice.chars().take(64).collect();
+            let message = format!("nodes names {twice} more than once");
+            complain(Constraint::Unique, message)
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong with a request, as what the caller can do about it.
 
 use argosy_core::field::FieldError;
+use argosy_core::remedy::Impact;
 use argosy_core::resource::{Kind, Tombstone};
 use argosy_store::Revision;
 
@@ -114,6 +115,10 @@ pub enum Error {
     /// It is not in a state for that; the sentence says which state, and the way out.
     #[error("{0}")]
     Precondition(String),
+    /// Name fewer nodes, or wait for those that are out of service; who may can ask for more than the budgets
+    /// allow. The budgets that the request exceeds.
+    #[error("{}", over_budget(.0))]
+    OverBudget(Vec<Impact>),
     /// Wait until less is under way.
     #[error("{0}")]
     TooMany(String),
@@ -131,6 +136,11 @@ fn sentence(errors: &[FieldError]) -> String {
         [one] => one.message.clone(),
         [first, rest @ ..] => format!("{} (and {} more)", first.message, rest.len()),
     }
+}
+
+fn over_budget(impacts: &[Impact]) -> String {
+    let impacts: Vec<String> = impacts.iter().map(ToString::to_string).collect();
+    format!("blocked by the disruption budget: {}", impacts.join("; "))
 }
 
 fn name_taken(kind: Kind, name: &str, deleting: bool) -> String {

@@ -6,16 +6,18 @@ use argosy_core::access::{Caller, Verb};
 use argosy_core::breaker::{Area, Breaker, Closed, Pause, Scope};
 use argosy_core::command::{Command, CommandKind, CommandState, REASON_LEN_MAX};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::instance::{Reason, State};
 use argosy_core::liveness::Excuse;
 use argosy_core::nearest::nearest;
 use argosy_core::node::NodeId;
-pub use argosy_core::remedy::BudgetUse;
-use argosy_core::remedy::{Fleet, Subject, budgets};
+use argosy_core::remedy;
+pub use argosy_core::remedy::{BudgetUse, Impact};
+use argosy_core::remedy::{Effect, Fleet, LastDisruption, Leaving, Subject, budgets};
 use argosy_core::resource::Kind;
 use argosy_store::Txn;
 use argosy_store::view::View;
 use jiff::Timestamp;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tracing::warn;
 
@@ -215,15 +217,161 @@ fn known_pool(view: &View, tenant: &str, pool: &str) -> Result<(), Error> {
 /// The fleet as its documents say, as far as budgets care.
 fn everybody(view: &View) -> Fleet<'_> {
     let pending = cordons_pending(view);
-    let subject = |node: &'_ NodeId| pending.get(node).map(|command| command.issued_at);
+    let leaving = leaving(view);
     let nodes = view.nodes().map(|node| Subject {
         node: &node.value,
         heard: true,
         unreachable_for: None,
-        cordon_pending: subject(&node.value.id),
+        cordon_pending: pending.get(&node.value.id).map(|command| command.issued_at),
+        leaving: leaving.get(node.value.id.as_str()).copied(),
     });
     let breakers = view.breakers().map(|breaker| &*breaker.value).collect();
     Fleet { nodes: nodes.collect(), breakers, pauses: Vec::new(), excuse: None }
+}
+
+/// Nodes that are out of service although their documents do not say so, or not by whom: whose GPUs a diagnostic
+/// occupies, and whose instance somebody terminated.
+fn leaving(view: &View) -> HashMap<&str, Leaving<'_>> {
+    let open = view.open_commands().map(|command| &*command.value);
+    let tested = open.filter(|command| command.occupies()).map(|command| {
+        let since = command.issued_at;
+        (command.node.as_str(), Leaving { by: &command.by, since, how: "tested" })
+    });
+    let ended = view.instances().filter_map(|record| {
+        let (reason, since) = match &record.value.state {
+            State::Terminating(leaving) => (&leaving.reason, leaving.since),
+            State::Terminated { reason, at, .. } => (reason, *at),
+            State::Provisioning(_)
+            | State::AwaitingNode { .. }
+            | State::Running { .. }
+            | State::Failed { .. } => return None,
+        };
+        let Reason::Operator { by, .. } = reason else { return None };
+        Some((record.value.id.as_str(), Leaving { by, since, how: "terminated" }))
+    });
+    tested.chain(ended).collect()
+}
+
+/// What becomes of a request that takes more nodes out of service than a disruption budget allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beyond {
+    /// It is refused, with the numbers.
+    #[default]
+    Refuse,
+    /// It is carried out, because the caller asked for that: needs the role admin and a reason.
+    Override,
+    /// It is carried out, for a client that has no way to ask for that.
+    Count,
+}
+
+/// A request to take nodes out of service, judged against the budgets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judged {
+    /// What it does to each budget that its nodes are in.
+    pub(crate) impacts: Vec<Impact>,
+    /// Whether it disrupts nodes.
+    disrupts: bool,
+}
+
+impl Judged {
+    /// Judges what some nodes are asked to do. Everything that follows has to be in one transaction with `write`.
+    ///
+    /// # Errors
+    /// `OverBudget`; `Forbidden` and `Invalid` for who may not ask for more than the budgets allow, or does not say
+    /// why.
+    pub(crate) fn of(
+        office: &Office,
+        view: &View,
+        caller: &Caller,
+        asked: &[(&NodeId, Effect)],
+        (beyond, reason): (Beyond, &str),
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        if beyond == Beyond::Override {
+            may_override(caller, reason)?;
+        }
+        let nodes: HashSet<&NodeId> = asked
+            .iter()
+            .filter(|(_, effect)| *effect != Effect::None)
+            .map(|(node, _)| *node)
+            .collect();
+        if nodes.is_empty() {
+            return Ok(Self::default());
+        }
+        let disrupts = asked.iter().any(|(_, effect)| *effect == Effect::Disrupts);
+        let shown = |impact: Impact| {
+            impact.shown(|out| {
+                let node = view.node(out.node.as_str());
+                node.is_some_and(|node| office.shows(view, caller, (&*node.value).into()))
+            })
+        };
+        let impacts = remedy::impacts(&everybody(view), &nodes, &office.nodes(), now);
+        let judged = Self { impacts: impacts.into_iter().map(shown).collect(), disrupts };
+        if beyond == Beyond::Refuse && judged.is_over() {
+            let exceeded = judged.impacts.into_iter().filter(Impact::is_exceeded).collect();
+            return Err(Error::OverBudget(exceeded));
+        }
+        Ok(judged)
+    }
+
+    /// Whether it disrupts more than a budget allows.
+    fn is_over(&self) -> bool {
+        self.disrupts && self.impacts.iter().any(Impact::is_exceeded)
+    }
+
+    /// The budgets that it exceeds, if it does.
+    fn excess(&self) -> Option<String> {
+        self.is_over().then(|| {
+            let exceeded = self.impacts.iter().filter(|impact| impact.is_exceeded());
+            exceeded.map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        })
+    }
+
+    /// Makes two requests that disrupt at the same moment meet in the store, and has the audit log say by how much a
+    /// budget is exceeded.
+    pub(crate) fn write(
+        &self,
+        txn: &mut Txn,
+        view: &View,
+        caller: &Caller,
+        reason: &str,
+        now: Timestamp,
+    ) {
+        if !self.disrupts {
+            return;
+        }
+        let (by, tenant) = (caller.subject.clone(), caller.tenant.clone());
+        let last = Arc::new(LastDisruption { at: now, by, tenant });
+        let before = view.last_disruption();
+        if let Some(excess) = self.excess() {
+            let colon = if reason.is_empty() { "" } else { ": " };
+            let why = format!("{reason}{colon}{excess}");
+            let steps = (before.map(|before| &*before.value), Some(&*last));
+            Office::record(txn, caller, "over-budget", steps, Some(why), now);
+        }
+        match before {
+            Some(before) => txn.update(last, before.revision),
+            None => txn.create(last),
+        }
+    }
+
+    /// Says so where people and metrics look.
+    pub(crate) fn tell(&self, office: &Office, caller: &Caller, beyond: Beyond) {
+        let Some(excess) = self.excess() else { return };
+        match beyond {
+            Beyond::Refuse | Beyond::Override => office.stats.over_budget.add_one(),
+            Beyond::Count => office.stats.over_budget_unasked.add_one(),
+        }
+        warn!(by = caller.subject, excess, "a request exceeded a disruption budget");
+    }
+}
+
+/// Whether somebody may, and really wants to, exceed a budget.
+fn may_override(caller: &Caller, reason: &str) -> Result<(), Error> {
+    given(reason)?;
+    allow_verb(caller, Verb::Force).map_err(|_| {
+        Error::Forbidden("over_budget needs the role admin; without it the budgets hold".to_owned())
+    })
 }
 
 /// Our own cordons that their nodes have not fetched.
@@ -258,12 +406,64 @@ pub(crate) fn stopped(view: &View, tenant: &str, pool: &str, areas: &[Area<'_>])
         let by = &pause.value.by;
         return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
     }
-    let breaker = view.breakers().map(|breaker| &breaker.value).find(|breaker| {
-        !breaker.is_closed()
-            && breaker.half_open.is_none()
-            && areas.iter().any(|area| area.scope() == breaker.scope)
-    });
-    breaker.map(|breaker| format!("the breaker is open: {}", breaker.reason))
+    open(view, areas)
+}
+
+/// The breakers that are not closed in some areas.
+fn breakers<'v>(
+    view: &'v View,
+    areas: &[Area<'_>],
+) -> impl Iterator<Item = &'v Stored<Breaker>> + use<'v> {
+    let scopes: Vec<Scope> = areas.iter().map(|area| area.scope()).collect();
+    let there = move |of: &&Stored<Breaker>| scopes.contains(&of.value.scope);
+    view.breakers().filter(|breaker| !breaker.value.is_closed()).filter(there)
+}
+
+/// Why an open breaker stops everything that is automatic in some areas.
+pub(crate) fn open(view: &View, areas: &[Area<'_>]) -> Option<String> {
+    let open = breakers(view, areas).find(|breaker| breaker.value.half_open.is_none());
+    open.map(|breaker| format!("the breaker is open: {}", breaker.value.reason))
+}
+
+/// Why nothing more is begun in some areas: a half-open breaker has let pass as much as it may for now. What was
+/// begun goes on.
+pub(crate) fn spent(view: &View, areas: &[Area<'_>]) -> Option<String> {
+    breakers(view, areas).find_map(|breaker| breaker.value.spent())
+}
+
+/// What one transaction draws from half-open breakers.
+#[derive(Default)]
+pub(crate) struct Draws(BTreeMap<Scope, Breaker>);
+
+impl Draws {
+    /// Draws one action in some areas.
+    ///
+    /// # Errors
+    /// Why it may not be taken now; then nothing is drawn.
+    pub(crate) fn take(&mut self, view: &View, areas: &[Area<'_>]) -> Result<(), String> {
+        if let Some(why) = open(view, areas) {
+            return Err(why);
+        }
+        let stored = breakers(view, areas).map(|breaker| &*breaker.value);
+        let drawn = stored.map(|breaker| self.0.get(&breaker.scope).unwrap_or(breaker).clone());
+        let mut drawn: Vec<Breaker> = drawn.collect();
+        if let Some(why) = drawn.iter().find_map(Breaker::spent) {
+            return Err(why);
+        }
+        drawn.iter_mut().for_each(Breaker::draw);
+        self.0.extend(drawn.into_iter().map(|breaker| (breaker.scope.clone(), breaker)));
+        Ok(())
+    }
+
+    /// Adds it to the transaction: another that draws at the same moment meets it in the store.
+    pub(crate) fn write(self, txn: &mut Txn, view: &View, caller: &Caller, now: Timestamp) {
+        for after in self.0.into_values() {
+            let before = view.breakers().find(|breaker| breaker.value.scope == after.scope);
+            let Some(before) = before else { continue };
+            let change = Mutation::update("half-open", before, Arc::new(after));
+            Office::put(txn, change, caller, now);
+        }
+    }
 }
 
 /// Makes a transaction fail if a pause or a breaker that `stopped` asks about appears before it is committed.

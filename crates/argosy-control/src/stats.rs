@@ -175,6 +175,11 @@ pub struct Stats {
     pub notes_lost: Counter,
     /// Actions about nodes that nobody asked for.
     pub remedies: Counter,
+    /// Commands and terminations that took more out of service than a disruption budget allows, because the caller
+    /// asked for that.
+    pub over_budget: Counter,
+    /// The same for clients that cannot ask for it: Navarch's wire knows no budgets.
+    pub over_budget_unasked: Counter,
     /// Machines that were ordered.
     pub machines_ordered: Counter,
     /// Purchases that came to nothing, or may have.

@@ -8,6 +8,7 @@ use crate::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use crate::node::Node;
 use crate::policy::Policy;
 use crate::pool::PoolBook;
+use crate::remedy::LastDisruption;
 use crate::resource::Resource;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -163,6 +164,13 @@ impl Audited for Installation {
     fn identity(&self) -> Identity<'_> {
         let id = self.id.to_string();
         Identity { tenant: "", kind: "Installation", name: id.clone(), id }
+    }
+}
+
+impl Audited for LastDisruption {
+    fn identity(&self) -> Identity<'_> {
+        let id = "fleet".to_owned();
+        Identity { tenant: &self.tenant, kind: "Disruption", name: id.clone(), id }
     }
 }
 

@@ -158,6 +158,23 @@ impl Breaker {
         }
     }
 
+    /// Why nothing more is begun there now although it is half open; `None` while something may be, or if it is not.
+    pub fn spent(&self) -> Option<String> {
+        let step = self.half_open.filter(|_| self.left() == Some(0))?;
+        let HalfOpen { allowed, taken, .. } = step;
+        let scope = &self.scope;
+        Some(format!(
+            "the breaker of {scope} is half open, and {taken} of {allowed} actions were taken"
+        ))
+    }
+
+    /// Counts an action that it let pass.
+    pub fn draw(&mut self) {
+        if let Some(step) = self.half_open.as_mut().filter(|_| self.closed.is_none()) {
+            step.taken = step.taken.saturating_add(1);
+        }
+    }
+
     /// Whether it is closed by hand.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()

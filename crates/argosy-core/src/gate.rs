@@ -164,6 +164,12 @@ fn stranger(machine: &MachineId, guards: &Guards<'_>) -> Result<(), Held> {
     }
 }
 
+/// Whether it is our own decision: then it is held back by what holds back our own doing, and draws from what a
+/// half-open breaker lets pass.
+pub fn is_ours(reason: &Reason) -> bool {
+    !asked_for(reason)
+}
+
 /// Whether it is not our own decision: a person asked for it, or its provider takes it back whatever we do.
 /// Then what holds back our own doing does not hold.
 fn asked_for(reason: &Reason) -> bool {

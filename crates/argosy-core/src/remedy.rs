@@ -6,6 +6,8 @@
 //! What a newcomer gets wrong: budgets limit what is *done*, not what is noticed. A node that may not
 //! be acted on is shown as bad all the same, with the guard that holds us.
 
+mod request;
+
 mod tally;
 
 use crate::breaker::{Breaker, Pause, later, passed};
@@ -16,6 +18,7 @@ use crate::node::settings::{NodeSettings, PoolSettings, Remedy};
 use crate::node::{Duty, Held, Liveness, Node, NodeId};
 use crate::why::says;
 use jiff::{SignedDuration, Timestamp};
+pub use request::{Effect, Impact, LastDisruption, Out, effect, impacts};
 use std::fmt;
 use tally::Tallies;
 pub use tally::{BudgetUse, allowed, budgets};
@@ -45,6 +48,20 @@ pub struct Subject<'a> {
     pub unreachable_for: Option<SignedDuration>,
     /// Whether an automatic cordon is on its way to it, and since when.
     pub cordon_pending: Option<Timestamp>,
+    /// Who else takes it out of service, where its document does not say so.
+    pub leaving: Option<Leaving<'a>>,
+}
+
+/// What takes a node out of service beside its scheduling state: a diagnostic that occupies its GPUs, the
+/// termination of its instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    /// Who asked for it.
+    pub by: &'a str,
+    /// When.
+    pub since: Timestamp,
+    /// What, in words: `tested`, `terminated`.
+    pub how: &'static str,
 }
 
 /// What to do now.

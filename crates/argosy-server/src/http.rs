@@ -404,6 +404,7 @@ async fn handle(ask: Ask) -> Answer {
         Operation::NodeMetrics => node::metrics(&ask),
         Operation::ListFindings => node::findings(&ask).await,
         Operation::CreateCommand => command::create(&ask).await,
+        Operation::CreateCommands => command::create_all(&ask).await,
         Operation::NodeCommands | Operation::ListCommands => command::list(&ask).await,
         Operation::GetCommand => command::get(&ask).await,
         Operation::ListPolicies => policy::list(&ask),

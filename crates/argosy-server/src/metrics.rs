@@ -323,6 +323,16 @@ fn now(census: &Census, stats: &Stats) -> Registry {
             "Credentials of one node that were used for another",
             &stats.impersonations,
         ),
+        (
+            "argosy_commands_over_budget",
+            "Requests that took more nodes out of service than a disruption budget allows, as they asked",
+            &stats.over_budget,
+        ),
+        (
+            "argosy_navarch_commands_over_budget",
+            "The same over Navarch's wire, which cannot ask for it",
+            &stats.over_budget_unasked,
+        ),
         ("argosy_notes_lost", "Things to write down that found the queue full", &stats.notes_lost),
         ("argosy_machines_ordered", "Machines that were ordered", &stats.machines_ordered),
         (

@@ -4,6 +4,7 @@ pub(crate) mod rpc;
 
 use crate::auth::AuthError;
 use crate::body::BodyError;
+use crate::convert;
 use argosy_api::error::{self, Code, FieldProblem, Problem};
 use argosy_control::{Error, StoreError};
 use argosy_core::field::{Constraint, FieldError};
@@ -59,8 +60,13 @@ impl Fault {
     /// the screen or turn the line around.
     pub(crate) fn problem(self, instance: &str, request_id: &str, now: Timestamp) -> Problem {
         let mut problem = *self.0;
-        let Problem { detail, error, message, errors, .. } = &mut problem;
+        let Problem { detail, error, message, errors, budgets, .. } = &mut problem;
         let sentences = errors.iter_mut().flat_map(|error| [&mut error.field, &mut error.message]);
+        let of_budgets = budgets.iter_mut().flat_map(|budget| {
+            let by = budget.out.iter_mut().map(|out| &mut out.by);
+            by.chain(&mut budget.frees).chain([&mut budget.message])
+        });
+        let sentences = sentences.chain(of_budgets);
         for sentence in [detail, error].into_iter().chain(message).chain(sentences) {
             if sentence.chars().any(is_odd) {
                 *sentence = plain(sentence);
@@ -143,6 +149,11 @@ impl From<Error> for Fault {
             Error::ProviderNotFound(_) => Fault::new(&error::NOT_FOUND, sentence),
             Error::IdentityConflict(_) => Fault::new(&error::IDENTITY_CONFLICT, sentence),
             Error::Precondition(_) => Fault::new(&error::BAD_STATE, sentence),
+            Error::OverBudget(impacts) => {
+                let mut fault = Fault::new(&error::OVER_BUDGET, sentence);
+                fault.0.budgets = impacts.iter().map(convert::safety::impact).collect();
+                fault
+            }
             Error::TooMany(_) => Fault::new(&error::TOO_MANY, sentence),
             Error::Store(store) => store.into(),
             Error::Invariant(_) => {

@@ -8,6 +8,7 @@ use argosy_control::Settings;
 use argosy_core::breaker::{Area, Breaker, Pause};
 use argosy_core::catalog::Catalog;
 use argosy_core::command::{Command, CommandKind};
+use argosy_core::gate;
 use argosy_core::health::{Ends, HealthState};
 use argosy_core::instance::{Instance, State};
 use argosy_core::invariant::{self, Cause, Change};
@@ -147,8 +148,7 @@ impl Oracle {
         self.revision = revision;
         let audits = audits(commit)?;
         let mut turns = Vec::new();
-        let mut ordered = Vec::new();
-        let mut bought = Vec::new();
+        let (mut ordered, mut departed, mut bought) = (Vec::new(), Vec::new(), Vec::new());
         for put in &commit.puts {
             let id = put.key.id.as_str();
             match put.key.kind.as_str() {
@@ -200,6 +200,11 @@ impl Oracle {
                         if before.is_none() && !after.adopted {
                             bought.push(after.clone());
                         }
+                        let went = before.as_ref().is_some_and(|it| it.departure.is_some());
+                        let goes = after.departure.as_ref().filter(|_| !went);
+                        if goes.is_some_and(|it| gate::is_ours(&it.reason)) {
+                            departed.push(after.clone());
+                        }
                         turns.push(Turn::Instance { before, after });
                     }
                 }
@@ -250,6 +255,9 @@ impl Oracle {
         }
         for record in bought {
             self.may_buy(&record)?;
+        }
+        for record in departed {
+            self.may_depart(&record)?;
         }
         Ok(turns)
     }
@@ -451,14 +459,26 @@ impl Oracle {
                 return Err(("I3", message));
             }
         }
-        let scopes: Vec<String> = Area::of(&node).map(|area| area.scope().to_string()).collect();
+        self.lets_through(&format!("{kind} of {id}"), &node, command.kind == CommandKind::Cordon)?;
+        if command.kind == CommandKind::Cordon { self.is_in_budget(&node, now) } else { Ok(()) }
+    }
+
+    /// Whether a machine may begin to leave by the pool's own decision now: it is an action like any other (M22).
+    fn may_depart(&mut self, record: &Instance) -> Result<(), Broken> {
+        let Some(node) = self.nodes.get(record.id.as_str()).cloned() else { return Ok(()) };
+        self.lets_through(&format!("the departure of {}", record.id), &node, true)
+    }
+
+    /// Whether the breakers let an action about a node pass; `begins` are counted while they are half open.
+    fn lets_through(&mut self, what: &str, node: &Node, begins: bool) -> Result<(), Broken> {
+        let scopes: Vec<String> = Area::of(node).map(|area| area.scope().to_string()).collect();
         for scope in &scopes {
             let breaker = self.breakers.values().find(|it| it.scope.to_string() == *scope);
             let Some(breaker) = breaker.filter(|breaker| !breaker.is_closed()) else { continue };
             let Some(step) = breaker.half_open else {
-                return Err(("I3", format!("{kind} of {id} while the breaker of {scope} is open")));
+                return Err(("I3", format!("{what} while the breaker of {scope} is open")));
             };
-            if command.kind != CommandKind::Cordon {
+            if !begins {
                 continue;
             }
             let through = self.let_through.entry(scope.clone()).or_insert((step.since, 0));
@@ -471,13 +491,12 @@ impl Oracle {
                 return Err((
                     "I3",
                     format!(
-                        "{kind} of {id}: the breaker of {scope} let {let_through} through, and {most} \
-                         may pass"
+                        "{what}: the breaker of {scope} let {let_through} through, and {most} may pass"
                     ),
                 ));
             }
         }
-        if command.kind == CommandKind::Cordon { self.is_in_budget(&node, now) } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether so many nodes may be out of service by our own doing (I4), counted anew.

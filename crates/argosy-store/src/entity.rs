@@ -11,6 +11,7 @@ use argosy_core::name::Name;
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
 use argosy_core::pool::PoolBook;
+use argosy_core::remedy::LastDisruption;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use argosy_core::upgrade::{VERSION, upgrade};
 use jiff::Timestamp;
@@ -218,6 +219,15 @@ impl Entity for Installation {
     }
 }
 
+impl Entity for LastDisruption {
+    const KIND: &'static str = "disruption";
+
+    fn key_id(&self) -> String {
+        // The budgets of the fleet span all of it, so there is one.
+        "fleet".to_owned()
+    }
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -238,6 +248,7 @@ pub(crate) enum Decoded {
     Orphan(Arc<Orphan>),
     Condemned(Arc<Condemned>),
     Installation(Arc<Installation>),
+    LastDisruption(Arc<LastDisruption>),
     /// Removed.
     Gone,
 }
@@ -285,7 +296,8 @@ keep!(
     ProviderBook,
     Orphan,
     Condemned,
-    Installation
+    Installation,
+    LastDisruption
 );
 
 #[derive(Serialize)]

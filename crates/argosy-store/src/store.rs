@@ -461,7 +461,8 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             | Decoded::Outlook(_)
             | Decoded::Heard(_)
             | Decoded::Condemned(_)
-            | Decoded::Installation(_) => {}
+            | Decoded::Installation(_)
+            | Decoded::LastDisruption(_) => {}
             Decoded::Resource(value) => event.resources.push(ResourceChange {
                 id: value.id,
                 before: None,

@@ -17,6 +17,7 @@ use argosy_core::liveness::{Heard, Outlook};
 use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::Policy;
 use argosy_core::pool::PoolBook;
+use argosy_core::remedy::LastDisruption;
 use argosy_core::resource::{Kind, Resource, Tombstone};
 use hardware::Hardware;
 use instance::Instances;
@@ -164,6 +165,7 @@ pub struct View {
     orphans: BTreeMap<String, Stored<Orphan>>,
     condemned: BTreeMap<String, Stored<Condemned>>,
     installation: Option<Stored<Installation>>,
+    last_disruption: Option<Stored<LastDisruption>>,
 }
 
 impl View {
@@ -299,6 +301,11 @@ impl View {
     /// A GPU that is known to be bad: by serial number, or UUID where there is none.
     pub fn condemned(&self, serial: &str) -> Option<&Stored<Condemned>> {
         self.condemned.get(serial)
+    }
+
+    /// When nodes were last taken out of service on request.
+    pub fn last_disruption(&self) -> Option<&Stored<LastDisruption>> {
+        self.last_disruption.as_ref()
     }
 
     /// All GPUs that are known to be bad, by serial number.
@@ -508,6 +515,10 @@ impl View {
                 self.installation = Some(Stored { value, revision });
                 None
             }
+            Decoded::LastDisruption(value) => {
+                self.last_disruption = Some(Stored { value, revision });
+                None
+            }
             Decoded::Breaker(value) => {
                 self.breakers.insert(id(), Stored { value, revision });
                 None
@@ -577,6 +588,7 @@ impl View {
                 return Some(Changed::Provider(gone.value.provider.clone()));
             }
             Installation::KIND => self.installation = None,
+            LastDisruption::KIND => self.last_disruption = None,
             Breaker::KIND => {
                 self.breakers.remove(&key.id);
             }

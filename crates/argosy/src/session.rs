@@ -4,7 +4,7 @@ use crate::context::{Connection, Contexts, Target, path};
 use crate::failure::{Exit, Failure};
 use crate::output::{Format, Screen, clean, note};
 use argosy_api::client::{Client, ClientError, Collection};
-use argosy_api::error::Problem;
+use argosy_api::error::{OVER_BUDGET, Problem};
 use argosy_api::instance::Instance;
 use argosy_api::node::Node;
 use argosy_api::resource::Resource;
@@ -285,6 +285,12 @@ fn refused(problem: &Problem, target: &Target) -> Failure {
         _ => Exit::Failed,
     };
     let what = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
+    if problem.code == OVER_BUDGET.code {
+        let failure = Failure::new(Exit::Refused, clean(what));
+        let frees = problem.budgets.iter().filter_map(|budget| budget.frees.as_deref());
+        let failure = frees.fold(failure, |failure, frees| failure.fix(clean(frees)));
+        return failure.fix("or add --over-budget and a --reason, as an admin");
+    }
     let mut failure = Failure::new(exit, clean(what));
     for field in &problem.errors {
         let message = clean(&field.message);

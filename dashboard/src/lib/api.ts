@@ -1,6 +1,7 @@
 /** The public API, and nothing else. Every answer that is no success is an `ApiError` with cause and next step. */
 import { authorization, signInWanted } from './session';
 import { heardFrom, isProxys, unheard } from './connection';
+import type { BudgetImpact } from './types';
 
 export const FLEET = '/api/argosy/v1';
 export const BASE_API = '/api/hyperfleet/v1';
@@ -24,6 +25,8 @@ export interface Problem {
   trace_id?: string;
   errors?: FieldError[];
   current_revision?: number;
+  /** The disruption budgets that the request exceeds. */
+  budgets?: BudgetImpact[];
 }
 
 export class ApiError extends Error {
@@ -119,8 +122,8 @@ export async function failure(response: Response): Promise<ApiError> {
 }
 
 function pick(body: Partial<Problem>): Partial<Problem> {
-  const { code, hint, trace_id, errors, current_revision } = body;
-  return { code, hint, trace_id, errors, current_revision };
+  const { code, hint, trace_id, errors, current_revision, budgets } = body;
+  return { code, hint, trace_id, errors, current_revision, budgets };
 }
 
 function unreachable(): Problem {

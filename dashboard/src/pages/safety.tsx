@@ -115,6 +115,7 @@ export default function Safety() {
 const BUDGETS: Column<BudgetUse>[] = [
   { key: 'scope', head: 'Scope', cell: (row) => <ScopeLink scope={row.scope} />, value: (row) => row.scope },
   { key: 'used', head: 'Used', end: true, width: '7ch', cell: (row) => row.used, value: (row) => row.used / Math.max(1, row.allowed) },
+  { key: 'out', head: 'Out in all', end: true, width: '11ch', cell: (row) => row.out ?? row.used, value: (row) => row.out ?? row.used },
   { key: 'allowed', head: 'Allowed', end: true, width: '9ch', cell: (row) => row.allowed, value: (row) => row.allowed },
   { key: 'total', head: 'Nodes', end: true, width: '8ch', cell: (row) => row.total, value: (row) => row.total },
   {

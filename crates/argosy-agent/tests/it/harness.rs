@@ -4,6 +4,7 @@ use argosy_control::clock::Clock;
 use argosy_control::command::NewCommand;
 use argosy_control::ids::Ids;
 use argosy_control::notify::{CloudEvent, Notifier, SendError};
+use argosy_control::safety::Beyond;
 use argosy_control::task::Tasks;
 use argosy_control::{Control, Outside, Settings};
 use argosy_core::access::{Authorization, Caller, Role};
@@ -201,6 +202,7 @@ impl World {
             idempotency_key: None,
             if_revision: None,
             dry_run: false,
+            beyond: Beyond::Refuse,
         };
         self.control.commands.issue(&admin(), node, new).await.unwrap().value.id
     }

@@ -1,7 +1,7 @@
 //! What the client asks of the node plane.
 
 use super::{Client, ClientError, Watch, WriteOptions, segment};
-use crate::command::{Command, CommandCreate, CommandList};
+use crate::command::{Command, CommandBatch, CommandBatchCreate, CommandCreate, CommandList};
 use crate::node::{FindingList, Ledger, MetricsHistory, Node, NodeList, Why};
 use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
 use crate::policy::{Policy, PolicyList, PolicyPut};
@@ -83,6 +83,16 @@ impl Client {
         options: &WriteOptions,
     ) -> Result<Command, ClientError> {
         let path = format!("{OWN}{}", of_node(node, "/commands"));
+        self.json(self.write(Method::POST, &path, body, options)).await
+    }
+
+    /// Tells several nodes the same.
+    pub async fn create_commands(
+        &self,
+        body: &CommandBatchCreate,
+        options: &WriteOptions,
+    ) -> Result<CommandBatch, ClientError> {
+        let path = format!("{OWN}/commands");
         self.json(self.write(Method::POST, &path, body, options)).await
     }
 

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// The longest body that tells a node to do something: sixteen parameters of a kilobyte.
 const COMMAND_LEN_MAX: usize = 64 * 1024;
 
+/// The longest body that tells many nodes to do something: their ids beside that.
+const BATCH_LEN_MAX: usize = 256 * 1024;
+
 /// The longest body that only says why.
 pub(super) const REASON_LEN_MAX: usize = 16 * 1024;
 
@@ -189,6 +192,23 @@ fn commands() -> Vec<Route> {
         .with(vec![page(), size(), state()])
         .answers(ok("One page.", &[(JSON, Some("CommandList"))], &[]))
         .command("command list --node"),
+        route(
+            TAG,
+            ("POST", "/commands"),
+            Operation::CreateCommands,
+            "createCommands",
+            Access::Write,
+            "Tell several nodes the same: together they fit the disruption budgets, or none is told.",
+        )
+        .with(vec![dry_run(), idempotency_key()])
+        .takes("CommandBatchCreate", BATCH_LEN_MAX)
+        .answers(Answer {
+            status: 201,
+            description: "What came of it for each node.",
+            content: &[(JSON, Some("CommandBatch"))],
+            headers: &["Dry-Run"],
+        })
+        .command("node drain"),
         read("/commands", Operation::ListCommands, "listCommands", "List commands, or watch them.")
             .with(vec![page(), size(), query("node", "Only those of this node.", text()), state()])
             .with(watch_parameters())

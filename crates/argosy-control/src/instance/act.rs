@@ -5,23 +5,25 @@ use crate::command::PROTECTED;
 use crate::command::sheet::abandon;
 use crate::loops::machines::permit;
 use crate::office::{Mutation, Office, allow_verb};
-use crate::safety::given;
+use crate::safety::{Beyond, Judged, given};
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::audit::OwnedBook;
+use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Instance, InstanceId, Purpose, Reason, Sight, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::{Orphan, Reap};
 use argosy_core::machine::Order;
 use argosy_core::nearest::nearest;
-use argosy_core::node::{Duty, Node};
+use argosy_core::node::{Duty, Node, NodeId};
 use argosy_core::pool::{PoolBook, pool_name, resumed};
+use argosy_core::remedy::{Effect, effect};
 use argosy_core::resource::{Resource, Spec};
 use argosy_store::Txn;
 use argosy_store::view::View;
 use jiff::Timestamp;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tracing::warn;
 
@@ -31,13 +33,14 @@ impl Instances {
     ///
     /// # Errors
     /// `InstanceNotFound`; `Forbidden`; `Invalid` without a reason; `Precondition` if it is over, or is
-    /// protected and not forced (F11).
+    /// protected and not forced (F11); `OverBudget`.
     pub async fn terminate(
         &self,
         caller: &Caller,
         id: &str,
         reason: &str,
         force: bool,
+        beyond: Beyond,
     ) -> Result<Shown, Error> {
         allow_verb(caller, if force { Verb::Force } else { Verb::Write })?;
         let reason = given(reason)?;
@@ -59,15 +62,24 @@ impl Instances {
             let permit = permit(view, instance, Reason::Operator { by, reason: why });
             let permit = permit.map_err(|held| Error::Precondition(held.to_string()))?;
             let Some(after) = instance.leaving(permit, now) else {
-                return Ok((None, (instance.clone(), Some(found.revision))));
+                return Ok((None, (instance.clone(), Some(found.revision), Judged::default())));
             };
             let after = Arc::new(after);
+            // What has no node, or one that is out already, disrupts nobody.
+            let node = view.node(instance.id.as_str());
+            let node = node.filter(|node| node.value.tenant == instance.tenant);
+            let effect = |node: &Node| effect(CommandKind::Terminate, &BTreeMap::new(), node);
+            let asked = node.map(|node| (&node.value.id, effect(&node.value)));
+            let asked: Vec<(&NodeId, Effect)> = asked.into_iter().collect();
+            let judged = Judged::of(&self.office, view, caller, &asked, (beyond, reason), now)?;
             let mut txn = Txn::at(now);
             let change = Mutation::update("terminate", found, after.clone()).because(reason);
             Office::write_instance(&mut txn, change, caller, now)?;
-            Ok((Some(txn), (after, None)))
+            judged.write(&mut txn, view, caller, reason, now);
+            Ok((Some(txn), (after, None, judged)))
         };
-        let (revision, (value, known)) = self.office.decide(decide).await?;
+        let (revision, (value, known, judged)) = self.office.decide(decide).await?;
+        judged.tell(&self.office, caller, beyond);
         if known.is_none() {
             warn!(instance = %value.id, by = caller.subject, reason, "is to be returned");
         }

@@ -271,6 +271,7 @@ impl<'a> Desk<'a> {
                 heard: quiet.is_some_and(|quiet| quiet <= listening_for),
                 unreachable_for: since.map(|since| signed(monotonic.saturating_sub(*since))),
                 cordon_pending: picture.pending.get(&node.id).map(|command| command.issued_at),
+                leaving: None,
             }
         };
         Fleet {

@@ -2,6 +2,7 @@
 
 use crate::world::{World, admin, in_virtual_time, of_team, of_tenant, user, with_adapters};
 use argosy_control::command::{NewCommand, Wire};
+use argosy_control::safety::Beyond;
 use argosy_control::watch::WatchCommands;
 use argosy_control::{Error, Revision, Settings, Stored};
 use argosy_core::access::{Caller, Role};
@@ -29,10 +30,19 @@ pub(crate) fn seconds(count: i64) -> SignedDuration {
     SignedDuration::from_secs(count)
 }
 
-/// Nobody reconciles anything, and nobody acts on nodes that no agent speaks for.
+/// Nobody reconciles anything, nobody acts on nodes that no agent speaks for, and every node may be out of service.
 pub(crate) fn quiet() -> Settings {
     let mut settings = with_adapters(&[]);
     settings.nodes.defaults.remedy = Remedy::Observe;
+    roomy(settings)
+}
+
+/// With budgets that no request of a test exceeds.
+pub(crate) fn roomy(mut settings: Settings) -> Settings {
+    settings.nodes.defaults.budget.at_least = 100;
+    settings.nodes.pools.values_mut().for_each(|pool| pool.budget.at_least = 100);
+    settings.nodes.fleet.budget.at_least = 100;
+    settings.nodes.fleet.zone_budget.at_least = 100;
     settings
 }
 
@@ -99,6 +109,7 @@ pub(crate) fn order(text: &str) -> NewCommand {
         idempotency_key: None,
         if_revision: None,
         dry_run: false,
+        beyond: Beyond::Refuse,
     }
 }
 
@@ -438,7 +449,7 @@ async fn f4_past_its_deadline_a_drain_is_forced_or_timed_out_and_never_drained()
     let forced = PoolSettings { drain_force: true, ..PoolSettings::default() };
     let pools = BTreeMap::from([("hard".to_owned(), forced)]);
     let nodes = NodeSettings { pools, ..NodeSettings::default() };
-    let world = World::with(Settings { nodes, ..quiet() }).await;
+    let world = World::with(roomy(Settings { nodes, ..quiet() })).await;
     for (id, pool, text, expected) in [
         ("n1", None, "DRAIN timeout=60", "DRAINING/ann: DRAIN TimedOut"),
         ("n2", None, "DRAIN timeout=60 force=true", "DRAINING/ann: DRAIN Forced"),

@@ -89,6 +89,7 @@ pub(super) struct One {
     pub(super) notice: Option<Notice>,
     pub(super) commanded: bool,
     pub(super) reported_at: Option<Timestamp>,
+    pub(super) stopped: Option<String>,
 }
 
 /// A pool that a picture can be made of.
@@ -101,6 +102,7 @@ pub(super) struct Town {
     pub(super) clouds: BTreeMap<String, Cloud>,
     pub(super) bad_serials: HashSet<String>,
     pub(super) stopped: Option<String>,
+    pub(super) spent: Option<String>,
     pub(super) its_turn: bool,
 }
 
@@ -135,6 +137,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         clouds: BTreeMap::from([("gcp".to_owned(), cloud("gcp", "GCP", "us-east1"))]),
         bad_serials: HashSet::new(),
         stopped: None,
+        spent: None,
         its_turn: true,
     };
     for word in text.split_whitespace() {
@@ -220,6 +223,7 @@ impl Town {
             notice: one.notice.as_ref(),
             commanded: one.commanded,
             reported_at: one.reported_at,
+            stopped: one.stopped.as_deref(),
         });
         let picture = Picture {
             resource: &self.resource,
@@ -230,6 +234,7 @@ impl Town {
             providers: &providers,
             bad_hardware: &self.bad_serials,
             stopped: self.stopped.as_deref(),
+            spent: self.spent.as_deref(),
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),
@@ -395,6 +400,7 @@ pub(super) fn one(
         notice: None,
         commanded: false,
         reported_at: Some(at(0)),
+        stopped: None,
     };
     if has_node {
         set(&mut one, state);

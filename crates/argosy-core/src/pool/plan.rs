@@ -38,6 +38,9 @@ pub struct Picture<'a> {
     pub bad_hardware: &'a HashSet<String>,
     /// Why nothing is done by ourselves now: a pause, an open breaker.
     pub stopped: Option<&'a str>,
+    /// Why nothing more is begun by ourselves here now: a half-open breaker let pass as much as it may. What was
+    /// begun goes on.
+    pub spent: Option<&'a str>,
     /// Whether the adapters that come before have done their part for this generation.
     pub its_turn: bool,
     /// How long a node must be lost before it is acted on.
@@ -69,6 +72,15 @@ pub struct Member<'a> {
     pub commanded: bool,
     /// When its agent last reported its checks, as far as we listened.
     pub reported_at: Option<Timestamp>,
+    /// Why it is left alone now, although the rest of its pool is not: the breaker of its zone.
+    pub stopped: Option<&'a str>,
+}
+
+impl<'a> Picture<'a> {
+    /// Why nothing is begun by ourselves in the pool, or with one of its machines.
+    pub(super) fn holds(&self, member: Option<&Member<'a>>) -> Option<&'a str> {
+        self.stopped.or(self.spent).or_else(|| member?.stopped)
+    }
 }
 
 /// What is known of a provider.

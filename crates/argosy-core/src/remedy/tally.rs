@@ -1,11 +1,11 @@
 //! How much of each budget is used, and what each breaker says: counted once over the fleet.
 
-use super::{Fleet, Plan, turned_bad_at};
+use super::{Fleet, Plan, Subject, turned_bad_at};
 use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
 use crate::node::settings::{BreakerSettings, Budget, NodeSettings, PoolSettings};
 use crate::node::{Duty, Node};
-use crate::pool::BY;
-use jiff::Timestamp;
+use crate::pool::{BY, is_reserved};
+use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -18,6 +18,8 @@ pub struct BudgetUse {
     pub used: usize,
     /// How many may be.
     pub allowed: usize,
+    /// How many nodes are out of service whoever did it, or about to be: what requests are judged by.
+    pub out: usize,
     /// How many nodes there are that are not warming up.
     pub total: usize,
 }
@@ -41,6 +43,7 @@ pub fn budgets(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Ve
         .map(|tally| BudgetUse {
             scope: tally.area.scope(),
             used: tally.used,
+            out: tally.out,
             allowed: tally.allowed(),
             total: tally.there,
         })
@@ -50,15 +53,19 @@ pub fn budgets(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Ve
 }
 
 /// What is counted for one pool, one zone, or the fleet.
-struct Tally<'a> {
-    area: Area<'a>,
+pub(super) struct Tally<'a> {
+    pub(super) area: Area<'a>,
     budget: Budget,
     settings: BreakerSettings,
     counts: Counts,
     /// How many nodes are there and not warming up: what a budget is a part of. The breaker also counts those
     /// that were replaced lately.
-    there: usize,
+    pub(super) there: usize,
     used: usize,
+    /// How many nodes are out of service whoever did it, those among them that a person ended and nothing replaced.
+    pub(super) out: usize,
+    /// How many of those were ended: they are in no other sum.
+    pub(super) vacant: usize,
     /// When a node was last taken out of service by our own doing.
     youngest: Option<Timestamp>,
     stored: Option<&'a Breaker>,
@@ -75,8 +82,15 @@ impl<'a> Tally<'a> {
             Area::Pool(..) => (pool.budget, pool.breaker),
         };
         let (counts, stored) = (Counts::default(), None);
-        let (there, used, youngest) = (0, 0, None);
-        Self { area, budget, settings, counts, there, used, youngest, stored, breaker: None }
+        let (there, used, out, vacant, youngest) = (0, 0, 0, 0, None);
+        let breaker = None;
+        Self { area, budget, settings, counts, there, used, out, vacant, youngest, stored, breaker }
+    }
+
+    /// How many nodes a request may leave out of service: what the budget allows of the nodes there were before
+    /// people ended some, and always one.
+    pub(super) fn allowed_on_request(&self) -> usize {
+        allowed(&self.budget, self.there.saturating_add(self.vacant)).max(1)
     }
 
     fn allowed(&self) -> usize {
@@ -108,14 +122,37 @@ pub(super) struct Tallies<'a> {
     list: Vec<Tally<'a>>,
     /// Three for each node, in its order; `NOWHERE` for a node that does not say its zone.
     places: Vec<[usize; 3]>,
+    /// Nodes that people ended and nothing replaced yet, in each place that they are counted in.
+    vacant: Vec<(usize, usize)>,
     /// Breakers of pools and zones that have no nodes any more.
     deserted: Vec<Breaker>,
+}
+
+/// How long the place of a node that a person ended is kept for one that replaces it. Where nothing came in a
+/// day nothing will, and the fleet is smaller; a shorter time would let a loop end a pool node by node.
+pub(crate) const VACANT_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// When a person ended a node, if its place may still be empty because of that.
+fn ended_at(of: &Subject<'_>, now: Timestamp) -> Option<Timestamp> {
+    let Duty::Terminated(hold) = &of.node.duty else { return None };
+    let at = match of.leaving {
+        Some(leaving) => leaving.since,
+        // What a pool ends it has replaced, or wants gone.
+        None if is_reserved(&hold.by) => return None,
+        None => hold.at,
+    };
+    (!passed(at, VACANT_FOR, now)).then_some(at)
 }
 
 const NOWHERE: usize = usize::MAX;
 
 /// How many places are compared with before a node's are looked up: more than that takes as long.
 const RECENT_MAX: usize = 4;
+
+/// Whether a node is out of service, or about to be, whoever wants it.
+pub(super) fn is_out(of: &Subject<'_>) -> bool {
+    of.node.duty.hold().is_some() || of.cordon_pending.is_some() || of.leaving.is_some()
+}
 
 /// Whether two nodes count in the same places.
 fn is_beside(a: &Node, b: &Node) -> bool {
@@ -130,17 +167,18 @@ fn is_beside(a: &Node, b: &Node) -> bool {
 
 impl<'a> Tallies<'a> {
     pub(super) fn count(fleet: &Fleet<'a>, settings: &NodeSettings, now: Timestamp) -> Self {
-        let (list, deserted) = (Vec::new(), Vec::new());
+        let (list, vacant, deserted) = (Vec::new(), Vec::new(), Vec::new());
         let places = Vec::with_capacity(fleet.nodes.len());
-        let mut all = Tallies { list, places, deserted };
+        let mut all = Tallies { list, places, vacant, deserted };
         let mut known: HashMap<Area<'a>, usize> = HashMap::new();
         // A pool is mostly in two or three zones: they are not looked up for each node.
         let mut recent: Vec<(&'a Node, [usize; 3], &PoolSettings)> = Vec::new();
-        let (mut bad, mut replaced) = (Vec::new(), Vec::new());
-        for subject in &fleet.nodes {
+        let (mut bad, mut replaced, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, subject) in fleet.nodes.iter().enumerate() {
             let node = subject.node;
             if let Duty::Terminated(hold) = &node.duty {
                 all.places.push([NOWHERE; 3]);
+                ended.extend(ended_at(subject, now).map(|at| (at, index)));
                 // One that was replaced quickly turned bad all the same: were it not counted, a fleet
                 // could be replaced node by node behind a breaker that sees one bad node at a time.
                 let was_bad = turned_bad_at(node).filter(|at| *at <= hold.at);
@@ -174,6 +212,7 @@ impl<'a> Tallies<'a> {
             let hold = node.duty.hold();
             let out_since = hold.filter(|hold| hold.automatic).map(|hold| hold.at);
             let out_since = out_since.or(subject.cordon_pending);
+            let out = is_out(subject);
             for place in places {
                 let Some(tally) = all.list.get_mut(place) else { continue };
                 tally.counts.nodes += 1;
@@ -181,6 +220,7 @@ impl<'a> Tallies<'a> {
                 tally.there += usize::from(!warm);
                 // One that is warming up is in no percentage, but out of service all the same.
                 tally.used += usize::from(out_since.is_some());
+                tally.out += usize::from(out);
                 tally.youngest = tally.youngest.max(out_since);
             }
             // What an operator took out of service is theirs, whatever becomes of it there.
@@ -202,9 +242,62 @@ impl<'a> Tallies<'a> {
             }
             bad.push((turned_bad_at, places));
         }
+        all.count_vacant(fleet, &known, ended);
         all.attach(&fleet.breakers, &known);
         all.judge(&bad, now);
         all
+    }
+
+    /// Counts the places of nodes that people ended, but those that a newer node in service has filled.
+    fn count_vacant(
+        &mut self,
+        fleet: &Fleet<'a>,
+        known: &HashMap<Area<'a>, usize>,
+        mut ended: Vec<(Timestamp, usize)>,
+    ) {
+        ended.sort_unstable();
+        let Some((first, _)) = ended.first().copied() else { return };
+        let mut came: HashMap<usize, Vec<Timestamp>> = HashMap::new();
+        for (subject, places) in fleet.nodes.iter().zip(&self.places) {
+            let node = subject.node;
+            let serves = node.duty == Duty::Active && !node.is_bad() && !is_out(subject);
+            if serves && first < node.registered_at {
+                for place in places.iter().filter(|place| **place != NOWHERE) {
+                    came.entry(*place).or_default().push(node.registered_at);
+                }
+            }
+        }
+        came.values_mut().for_each(|came| came.sort_unstable());
+        for (at, index) in ended {
+            let Some(node) = fleet.nodes.get(index).map(|subject| subject.node) else { continue };
+            for area in Area::of(node) {
+                let Some(place) = known.get(&area) else { continue };
+                let later = came.get_mut(place).filter(|came| came.last() > Some(&at));
+                if let Some(came) = later {
+                    came.remove(came.partition_point(|came| *came <= at));
+                } else if let Some(tally) = self.list.get_mut(*place) {
+                    tally.out += 1;
+                    tally.vacant += 1;
+                    self.vacant.push((index, *place));
+                }
+            }
+        }
+    }
+
+    /// Each place with what is counted there.
+    pub(super) fn each(&self) -> impl Iterator<Item = (usize, &Tally<'a>)> {
+        self.list.iter().enumerate()
+    }
+
+    /// The places that a node counts in.
+    pub(super) fn places_of(&self, index: usize) -> impl Iterator<Item = usize> {
+        let places = self.places.get(index).copied().unwrap_or([NOWHERE; 3]);
+        places.into_iter().filter(|place| *place != NOWHERE)
+    }
+
+    /// Whether a node counts in a place although it was ended.
+    pub(super) fn is_vacant(&self, index: usize, place: usize) -> bool {
+        self.vacant.contains(&(index, place))
     }
 
     fn attach(&mut self, breakers: &[&'a Breaker], known: &HashMap<Area<'a>, usize>) {
@@ -290,10 +383,7 @@ impl<'a> Tallies<'a> {
                 tally.used += 1;
                 tally.youngest = Some(now);
             }
-            let breaker = tally.breaker.as_mut().filter(|breaker| !breaker.is_closed());
-            if let Some(step) = breaker.and_then(|breaker| breaker.half_open.as_mut()) {
-                step.taken = step.taken.saturating_add(1);
-            }
+            tally.breaker.iter_mut().for_each(Breaker::draw);
         }
         Ok(())
     }

@@ -26,8 +26,9 @@ pub(super) struct Machine {
 /// listen), `untold` (a rule failed), `well-40` (well again for 40 s), `warm` (registered a minute
 /// ago), `sent-5` (our cordon is on its way for 5 s), `ours-60` (we cordoned it 60 s ago), `draining`
 /// (by us), `ahead60` (we cordoned it, says a clock that was set back, in 60 s), `theirs` (an operator cordoned it), `gone`, `replaced-4` (another took its
-/// place 4 s ago), `flaps2`, `held=budget`, `pool=x`, `zone=z`.
-fn machines(fleet: &str) -> Vec<Machine> {
+/// place 4 s ago), `ended-4` (an operator terminated it 4 s ago), `came-4` (registered 4 s ago), `drained` (by an
+/// operator), `flaps2`, `held=budget`, `pool=x`, `zone=z`.
+pub(super) fn machines(fleet: &str) -> Vec<Machine> {
     let mut all = Vec::new();
     for word in fleet.split_whitespace() {
         let (name, traits) = word.split_once(':').unwrap_or((word, ""));
@@ -85,6 +86,12 @@ fn machine(name: &str, traits: &str) -> Machine {
                 node.duty = Duty::Draining { hold, command: command_id(1), deadline, done: false };
             }
             "gone" => node.duty = Duty::Terminated(hold("ada", false, -9)),
+            "ended-" => node.duty = Duty::Terminated(hold("ada", false, -ago)),
+            "came-" => node.registered_at = at(-ago),
+            "drained" => {
+                let (hold, deadline) = (hold("ada", false, -60), at(900));
+                node.duty = Duty::Draining { hold, command: command_id(1), deadline, done: true };
+            }
             "replaced-" => node.duty = Duty::Terminated(hold(BY, false, -ago)),
             "flaps" => node.flaps.count = ago.try_into().unwrap(),
             other => panic!("{other} is nothing a node can be"),
@@ -113,6 +120,7 @@ pub(super) fn fleet<'a>(
         heard: machine.heard,
         unreachable_for: machine.unreachable_for.map(SignedDuration::from_secs),
         cordon_pending: machine.cordon_pending,
+        leaving: None,
     };
     Fleet {
         nodes: machines.iter().map(subject).collect(),

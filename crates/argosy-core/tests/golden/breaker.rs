@@ -4,6 +4,7 @@ use crate::{at, check};
 use argosy_core::breaker::{Breaker, Closed, HalfOpen, Pause, Scope};
 use argosy_core::liveness::{Excuse, Heard, Outlook};
 use argosy_core::node::NodeId;
+use argosy_core::remedy::LastDisruption;
 use serde_json::json;
 
 #[test]
@@ -21,6 +22,12 @@ fn a_breaker_is_read_and_written_as_ever() {
     let zone = Breaker { scope: zone, half_open: None, closed: None, ..breaker };
     check("breaker-zone.json", "breaker", &zone);
     check("breaker-fleet.json", "breaker", &Breaker { scope: Scope::Fleet, ..zone });
+}
+
+#[test]
+fn the_last_disruption_is_read_and_written_as_ever() {
+    let (by, tenant) = ("ada".to_owned(), "acme".to_owned());
+    check("disruption.json", "disruption", &LastDisruption { at: at(1), by, tenant });
 }
 
 #[test]

@@ -5,6 +5,7 @@ use argosy_api::command as api;
 use argosy_api::route::OWN;
 use argosy_control::Stored;
 use argosy_control::command::NewCommand;
+use argosy_control::safety::Beyond;
 use argosy_core::command::{Command, CommandKind, CommandState, Outcome};
 use argosy_core::field::{Constraint, FieldError};
 use jiff::SignedDuration;
@@ -53,6 +54,8 @@ pub(crate) fn wire(stored: &Stored<Command>) -> api::Command {
         acknowledged_at,
         ended_at,
         revision: stored.revision.0,
+        budgets: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
@@ -102,7 +105,24 @@ pub(crate) fn state_word(word: &str) -> Option<api::CommandState> {
 /// # Errors
 /// Every member that is wrong.
 pub(crate) fn creation(body: Map<String, Value>) -> Result<NewCommand, Vec<FieldError>> {
+    read(Members::new("", body))
+}
+
+/// Reads what somebody wants several nodes to do, and which.
+///
+/// # Errors
+/// Every member that is wrong.
+pub(crate) fn batch(
+    body: Map<String, Value>,
+) -> Result<(Vec<String>, NewCommand), Vec<FieldError>> {
     let mut members = Members::new("", body);
+    let nodes = members.list("nodes", |value, field| {
+        member::text(Some(&value), &field).map(str::to_owned).map_err(|error| vec![error])
+    });
+    Ok((nodes, read(members)?))
+}
+
+fn read(mut members: Members) -> Result<NewCommand, Vec<FieldError>> {
     let kind = members.take("type", |value, field| {
         let words = CommandKind::ALL.iter().map(|kind| (kind.as_str(), *kind));
         member::word(member::text(value.as_ref(), field)?, field, words).map(Some)
@@ -126,6 +146,7 @@ pub(crate) fn creation(body: Map<String, Value>) -> Result<NewCommand, Vec<Field
         let message = "drain_for_seconds is for the type DRAIN only";
         members.complain([FieldError::new("drain_for_seconds", Constraint::Enum, message)]);
     }
+    let beyond = if members.flag("over_budget") { Beyond::Override } else { Beyond::Refuse };
     // Without a type there is a complaint, and this is not given to anybody.
     let kind = kind.unwrap_or(CommandKind::Cordon);
     members.finish(NewCommand {
@@ -136,6 +157,7 @@ pub(crate) fn creation(body: Map<String, Value>) -> Result<NewCommand, Vec<Field
         idempotency_key: None,
         if_revision: None,
         dry_run: false,
+        beyond,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use argosy_api::safety as api;
 use argosy_control::Stored;
-use argosy_control::safety::{Brakes, BudgetUse};
+use argosy_control::safety::{Brakes, BudgetUse, Impact};
 use argosy_core::breaker::{Breaker, Pause, Scope};
 use argosy_core::field::{Constraint, FieldError};
 
@@ -11,6 +11,7 @@ pub(crate) fn brakes(brakes: Brakes) -> api::Brakes {
     let budget = |budget: BudgetUse| api::BudgetUse {
         scope: budget.scope.to_string(),
         used: budget.used,
+        out: budget.out,
         allowed: budget.allowed,
         total: budget.total,
     };
@@ -22,6 +23,38 @@ pub(crate) fn brakes(brakes: Brakes) -> api::Brakes {
         isolated: brakes.isolated,
         amnesty: brakes.amnesty,
     }
+}
+
+/// How many nodes an impact names. More does not help whoever decides what to do next.
+const OUT_MAX: usize = 20;
+
+/// What a request does to one budget, as it stands on the wire.
+pub(crate) fn impact(impact: &Impact) -> api::BudgetImpact {
+    let exceeded = impact.is_exceeded();
+    let out = impact.out.iter().take(OUT_MAX).map(|out| api::OutOfService {
+        node_id: out.node.to_string(),
+        how: out.how.to_owned(),
+        by: out.by.clone(),
+        since: out.since.to_string(),
+    });
+    api::BudgetImpact {
+        scope: impact.scope.to_string(),
+        name: impact.name.clone(),
+        allowed: impact.allowed,
+        total: impact.total,
+        used: impact.used,
+        asked: impact.asked,
+        exceeded,
+        out: out.collect(),
+        frees: exceeded.then(|| impact.frees()),
+        message: impact.to_string(),
+    }
+}
+
+/// What to warn of where something was done, or would be, although it exceeds a budget.
+pub(crate) fn warnings(impacts: &[Impact]) -> Vec<String> {
+    let exceeded = impacts.iter().filter(|impact| impact.is_exceeded());
+    exceeded.map(|impact| format!("exceeds the disruption budget: {impact}")).collect()
 }
 
 pub(crate) fn pause(stored: &Stored<Pause>) -> api::Pause {

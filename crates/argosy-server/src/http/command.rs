@@ -6,6 +6,7 @@ use super::query::Query;
 use super::{Answer, Ask, empty, json};
 use crate::convert;
 use crate::problem::Fault;
+use argosy_api::command::{CommandBatch, CommandRefusal};
 use argosy_control::watch::WatchCommands;
 use argosy_control::{Error, Stored};
 use argosy_core::command::Command;
@@ -23,8 +24,15 @@ pub(super) async fn create(ask: &Ask) -> Answer {
     new.if_revision = ask.if_match()?;
     new.idempotency_key = ask.idempotency_key()?;
     let asked_at = control.clock.now();
-    let command = control.commands.issue(&ask.caller, ask.node(), new).await?;
-    let shown = convert::command::wire(&command);
+    let nodes = [ask.node().to_owned()];
+    let mut given = control.commands.issue_all(&ask.caller, &nodes, new).await?;
+    let missing = || Err(Error::NodeNotFound(ask.node().to_owned()));
+    let command = given.nodes.pop().map_or_else(missing, |(_, command)| command)?;
+    let mut shown = convert::command::wire(&command);
+    if dry_run {
+        shown.budgets = given.impacts.iter().map(convert::safety::impact).collect();
+    }
+    shown.warnings = convert::safety::warnings(&given.impacts);
     let mut response = tagged(json(StatusCode::CREATED, &shown)?, command.revision)?;
     let headers = response.headers_mut();
     if dry_run {
@@ -35,6 +43,41 @@ pub(super) async fn create(ask: &Ask) -> Answer {
     // One that is older than the request was made by an earlier one with the same key.
     if command.value.issued_at < asked_at {
         headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// The same for several nodes.
+pub(super) async fn create_all(ask: &Ask) -> Answer {
+    let control = &ask.server.control;
+    let query = ask.query()?;
+    let (nodes, mut new) = convert::command::batch(ask.object()?).map_err(Fault::fields)?;
+    new.dry_run = query.flag("dry_run");
+    new.idempotency_key = ask.idempotency_key()?;
+    let dry_run = new.dry_run;
+    let given = control.commands.issue_all(&ask.caller, &nodes, new).await?;
+    let now = control.clock.now();
+    let (mut commands, mut refused) = (Vec::new(), Vec::new());
+    for (node_id, command) in given.nodes {
+        match command {
+            Ok(command) => commands.push(convert::command::wire(&command)),
+            Err(error) => {
+                let problem =
+                    Fault::from(error).problem(ask.parts.uri.path(), &ask.caller.request_id, now);
+                refused.push(CommandRefusal { node_id, problem });
+            }
+        }
+    }
+    let shown = CommandBatch {
+        kind: "CommandBatch".to_owned(),
+        commands,
+        refused,
+        budgets: given.impacts.iter().map(convert::safety::impact).collect(),
+        warnings: convert::safety::warnings(&given.impacts),
+    };
+    let mut response = json(StatusCode::CREATED, &shown)?;
+    if dry_run {
+        response.headers_mut().insert(DRY_RUN, HeaderValue::from_static("true"));
     }
     Ok(response)
 }

@@ -197,6 +197,9 @@ fn example(route: &Route) -> String {
         Some("CommandCreate") => {
             r#"{"type":"DRAIN","reason":"a fan is loud","drain_for_seconds":1800}"#
         }
+        Some("CommandBatchCreate") => {
+            r#"{"nodes":["gpu-17","gpu-18"],"type":"DRAIN","reason":"power work in rack r7"}"#
+        }
         Some("PolicyPut") => {
             r#"{"pools":["h100"],"rules":[{"name":"hot","condition":"event.event_type == \"thermal\"","result":"degraded"}]}"#
         }

@@ -13,6 +13,7 @@ use argosy_api::safety::Released;
 use argosy_control::Stored;
 use argosy_control::instance::InstanceQuery;
 use argosy_control::resource::{Target, Write};
+use argosy_control::safety::Beyond;
 use argosy_control::watch::WatchInstances;
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
@@ -89,8 +90,9 @@ pub(super) async fn terminate(ask: &Ask) -> Answer {
     let mut members = Members::new("", ask.object()?);
     let reason = reason(&mut members);
     let force = members.flag("force");
+    let beyond = if members.flag("over_budget") { Beyond::Override } else { Beyond::Refuse };
     let (reason, force) = members.finish((reason, force)).map_err(Fault::fields)?;
-    let instance = instances.terminate(&ask.caller, id, &reason, force).await?.stored;
+    let instance = instances.terminate(&ask.caller, id, &reason, force, beyond).await?.stored;
     let shown = json(StatusCode::ACCEPTED, &convert::instance::wire(&instance))?;
     tagged(shown, instance.revision)
 }

@@ -27,9 +27,10 @@ pub(crate) fn status(error: Error) -> ConnectError {
         Error::NameTaken { .. } | Error::IdentityConflict(_) | Error::KeyReused => {
             ErrorCode::AlreadyExists
         }
-        Error::Deleting { .. } | Error::NotDeleting { .. } | Error::Precondition(_) => {
-            ErrorCode::FailedPrecondition
-        }
+        Error::Deleting { .. }
+        | Error::NotDeleting { .. }
+        | Error::Precondition(_)
+        | Error::OverBudget(_) => ErrorCode::FailedPrecondition,
         Error::Changed { .. } => ErrorCode::Aborted,
         Error::Gone { .. } => ErrorCode::OutOfRange,
         Error::TooMany(_) => ErrorCode::ResourceExhausted,

@@ -16,6 +16,7 @@ use argosy_api::rpc::navarch::{
 };
 use argosy_control::command::{NewCommand, Wire};
 use argosy_control::pulse::Via;
+use argosy_control::safety::Beyond;
 use argosy_control::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::command::{Command, CommandKind};
@@ -215,6 +216,8 @@ impl ControlPlaneService for Navarch {
             idempotency_key: header(&context, "idempotency-key"),
             if_revision: None,
             dry_run: false,
+            // The wire has no member to ask for it, and its clients no way to understand a refusal.
+            beyond: Beyond::Count,
         };
         let asked = new.parameters.clone();
         let mut issued = self.server.control.commands.issue(&caller, request.node_id, new).await;

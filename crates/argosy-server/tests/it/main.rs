@@ -13,6 +13,9 @@ mod walk;
 mod watch;
 
 #[cfg(test)]
+mod budget;
+
+#[cfg(test)]
 mod client;
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ async fn call(world: &World, who: &str, route: &Route, count: usize) -> Answer {
             "conditions": (["Available", "Applied", "Health"].map(condition)),
         }),
         Some("CommandCreate") => json!({ "type": "CORDON", "reason": "a walk" }),
+        Some("CommandBatchCreate") => {
+            json!({ "nodes": ["gpu-1"], "type": "CORDON", "reason": "a walk" })
+        }
         Some("PolicyPut") => policy,
         Some("ExplainRequest") => json!({ "event": { "event_type": "xid" } }),
         Some("BacktestRequest") => json!({ "policy": policy }),
@@ -71,7 +74,8 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         world.node(&node).await;
         let first = [(Operation::DeleteNode, "TERMINATE"), (Operation::GetCommand, "CORDON")];
         if let Some((_, kind)) = first.iter().find(|(of, _)| *of == route.operation) {
-            let body = json!({ "type": kind, "reason": "a walk" });
+            // Each walk ends a node, and none comes instead.
+            let body = json!({ "type": kind, "reason": "a walk", "over_budget": true });
             let issued = world.json(&format!("POST {NODES}/{node}/commands"), body).await;
             command = issued.body["id"].as_str().unwrap().to_owned();
         }

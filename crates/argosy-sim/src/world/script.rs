@@ -8,6 +8,7 @@ use crate::run::RunError;
 use crate::scenario::{Action, Assertion, Effect};
 use argosy_control::command::NewCommand;
 use argosy_control::resource::{Creation, Target, Write};
+use argosy_control::safety::Beyond;
 use argosy_control::{Control, Error};
 use argosy_core::command::CommandKind;
 use argosy_core::id::ResourceId;
@@ -172,6 +173,8 @@ impl World {
                     idempotency_key: None,
                     if_revision: None,
                     dry_run: false,
+                    // Scenarios are Navarch's, too, and know no budgets.
+                    beyond: Beyond::Count,
                 };
                 let what = format!("{} {target}", kind.as_str());
                 self.send(what, Ask::Command { target, new });

@@ -131,14 +131,16 @@ async fn terminate(session: &Session, args: &Terminate) -> Result<Exit, Failure>
     };
     let question = format!("Return {what} to the provider, in {}?", session.target.name);
     session.confirm(&question, args.yes)?;
-    let body = InstanceTerminate { reason: reason.to_owned(), force: args.force };
+    let (reason, over_budget) = (reason.to_owned(), args.over_budget);
+    let body = InstanceTerminate { reason, force: args.force, over_budget };
     let mut ended = Vec::new();
     for instance in &instances {
         let answer = session.client.terminate_instance(&instance.id, &body).await;
         let instance = answer.map_err(|error| {
-            let protected = error.status() == Some(409) && !args.force;
+            let conflict = error.status() == Some(409) && !args.force;
             let failure = session.failure(error);
-            if protected {
+            // What a budget blocks says itself what to do.
+            if conflict && failure.exit == Exit::Conflict {
                 failure.fix("--force, as an admin, if it is protected")
             } else {
                 failure

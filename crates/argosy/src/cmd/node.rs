@@ -42,25 +42,24 @@ pub(super) async fn run(session: &Session, verb: Verb) -> Result<Exit, Failure> 
             None => watch(session, None, args.filter.query()?).await,
         },
         Verbs::Cordon(args) => {
-            let order = Order::cordon().within_budget(!args.budget.over_budget);
-            act::run(session, &args.act, &order, args.waiting.time()).await
+            act::run(session, &args.act, &Order::cordon(), args.waiting.time()).await
         }
         Verbs::Uncordon(args) => {
             act::run(session, &args.act, &Order::uncordon(), args.waiting.time()).await
         }
         Verbs::Drain(args) => {
             let order = Order::drain(args.drain_for, args.force)?;
-            let order = order.within_budget(!args.budget.over_budget);
+            let order = order.over_budget(args.budget.over_budget);
             act::run(session, &args.act, &order, args.waiting.time()).await
         }
         Verbs::Diagnose(args) => {
             let numbers = [("seconds", args.seconds), ("gpu", args.gpu), ("runs", args.runs)];
-            let order = Order::diagnose(args.test, numbers);
+            let order = Order::diagnose(args.test, numbers).over_budget(args.budget.over_budget);
             let time = (!args.no_wait).then_some(args.timeout);
             act::run(session, &args.act, &order, time).await
         }
         Verbs::Terminate(args) => {
-            let order = Order::terminate(args.force).within_budget(!args.budget.over_budget);
+            let order = Order::terminate(args.force).over_budget(args.budget.over_budget);
             act::run(session, &args.act, &order, args.waiting.time()).await
         }
         Verbs::Delete(args) => act::delete(session, &args).await,

@@ -4,18 +4,15 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { asProblem, FLEET, get, idempotencyKey, post, type Problem } from '../../lib/api';
 import { shell } from '../../lib/command';
 import { duration } from '../../lib/format';
-import { allPages } from '../../lib/pages';
 import { segment } from '../../lib/router';
-import { text as quoted } from '../../lib/search';
 import { mayAct } from '../../lib/session';
-import { safety } from '../../lib/stores';
-import type { Command, CommandCreate, InstanceList, Node, NodeList } from '../../lib/types';
+import type { BudgetImpact, Command, CommandCreate, Instance, InstanceList, Node } from '../../lib/types';
 import { ErrorBox, Text } from '../../ui/basics';
 import { Equivalent } from '../../ui/command';
 import { Dialog } from '../../ui/dialog';
 import { usePaletteActions } from '../../ui/palette';
 import { toast } from '../../ui/toast';
-import { plan, type Action, type Around } from './plan';
+import { plan, type Action } from './plan';
 
 const asked = signal<Action | null>(null);
 
@@ -97,7 +94,9 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
   const force = useSignal(false);
   const test = useSignal('');
   const typed = useSignal('');
-  const around = useSignal<Around>({ pool: [], instance: null, budget: undefined });
+  const overBudget = useSignal(false);
+  const instance = useSignal<Instance | null>(null);
+  const budgets = useSignal<readonly BudgetImpact[]>([]);
   const checked = useSignal<'asking' | 'fine' | Problem>('asking');
   const problem = useSignal<Problem | null>(null);
   const busy = useSignal(false);
@@ -112,6 +111,7 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
     ...(reason.value.trim() ? { reason: reason.value.trim() } : {}),
     ...(action === 'DRAIN' ? { drain_for_seconds: Number(drainFor.value) } : {}),
     ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
+    ...(overBudget.value ? { over_budget: true } : {}),
   };
   const sent = JSON.stringify(body);
   // One key for what is in the form: a second press after a lost answer does nothing twice.
@@ -119,7 +119,7 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
 
   useEffect(() => {
     const abort = new AbortController();
-    void surroundings(node, abort.signal).then((found) => (around.value = found));
+    void machine(node, abort.signal).then((found) => (instance.value = found));
     return () => abort.abort();
   }, [node.id]);
 
@@ -130,9 +130,18 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
     if (checked.peek() !== 'fine') checked.value = 'asking';
     const timer = setTimeout(() => {
       post<Command>(path, JSON.parse(sent), { query: { dry_run: true } }).then(
-        () => alive && (checked.value = 'fine'),
-        // Asked after the command itself, the server says that it is under way already.
-        (thrown: unknown) => alive && !busy.peek() && (checked.value = asProblem(thrown)),
+        (would) => {
+          if (!alive) return;
+          checked.value = 'fine';
+          budgets.value = would.budgets ?? [];
+        },
+        (thrown: unknown) => {
+          // Asked after the command itself, the server says that it is under way already.
+          if (!alive || busy.peek()) return;
+          const found = asProblem(thrown);
+          checked.value = found;
+          budgets.value = found.budgets ?? [];
+        },
       );
     }, SETTLE_MS);
     return () => {
@@ -159,7 +168,8 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
       busy.value = false;
     }
   };
-  const lines = plan(node, action, around.value, { drainFor: duration(Number(drainFor.value) * 1000), force: force.value });
+  const blocked = typeof checked.value === 'object' && checked.value.code === OVER_BUDGET;
+  const lines = plan(node, action, { instance: instance.value, budgets: budgets.value }, { drainFor: duration(Number(drainFor.value) * 1000), force: force.value });
 
   return (
     <Dialog
@@ -228,6 +238,12 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
             <input type="checkbox" checked={force.value} onChange={(event) => (force.value = event.currentTarget.checked)} /> End what still runs at the deadline
           </label>
         )}
+        {(blocked || overBudget.value) && (
+          <label class="check-row">
+            <input type="checkbox" checked={overBudget.value} onChange={(event) => (overBudget.value = event.currentTarget.checked)} /> Exceed the disruption
+            budget: for administrators, with a reason
+          </label>
+        )}
         {action === 'TERMINATE' && (
           <label>
             Type <code>{node.id}</code> to confirm: this cannot be undone
@@ -241,6 +257,8 @@ function ActionDialog({ node, action, onClose, onDone }: { node: Node; action: A
   );
 }
 
+const OVER_BUDGET = 'HYPERFLEET-CNF-005';
+
 const MARKS = { '+': 'add', '-': 'take', '~': 'change', '=': 'same' } as const;
 
 function cli(id: string, action: Action, body: CommandCreate, parameters: Record<string, string>): string {
@@ -252,21 +270,17 @@ function cli(id: string, action: Action, body: CommandCreate, parameters: Record
     ...(body.drain_for_seconds ? ['--drain-for', `${body.drain_for_seconds}s`] : []),
     ...(parameters['force'] ? ['--force'] : []),
     ...(parameters['test'] ? ['--test', parameters['test']] : []),
+    ...(body.over_budget ? ['--over-budget'] : []),
     ...(body.reason ? ['--reason', body.reason] : []),
   );
 }
 
-/** Its pool, its machine, its budget. What cannot be had is left out of the plan. */
-async function surroundings(node: Node, signal: AbortSignal): Promise<Around> {
-  const [pool, instance] = await Promise.allSettled([
-    node.pool
-      ? allPages<NodeList>(`${FLEET}/nodes`, { search: `pool = ${quoted(node.pool)} and status != 'TERMINATED'`, fields: 'status' }, signal)
-      : Promise.reject(new Error('no pool')),
-    get<InstanceList>(`${FLEET}/instances`, { node_id: node.id, size: 1 }, signal),
-  ]);
-  return {
-    pool: pool.status === 'fulfilled' ? pool.value.items : [],
-    instance: instance.status === 'fulfilled' ? (instance.value.items[0] ?? null) : null,
-    budget: safety.data.peek()?.budgets.find((budget) => budget.scope.startsWith('pool/') && budget.scope.endsWith(`/${node.pool ?? ''}`)),
-  };
+/** Its machine. What cannot be had is left out of the plan. */
+async function machine(node: Node, signal: AbortSignal): Promise<Instance | null> {
+  try {
+    const found = await get<InstanceList>(`${FLEET}/instances`, { node_id: node.id, size: 1 }, signal);
+    return found.items[0] ?? null;
+  } catch {
+    return null;
+  }
 }

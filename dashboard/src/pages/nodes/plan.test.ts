@@ -12,13 +12,20 @@ const node = {
   ],
 } as unknown as Node;
 const around: Around = {
-  pool: [
-    { id: 'n1', status: 'ACTIVE' },
-    { id: 'n2', status: 'ACTIVE' },
-    { id: 'n3', status: 'CORDONED' },
-  ],
   instance: { id: 'n1', machine_id: 'i-1', provider: 'gcp', pool: 'a', cost_per_hour: 29.4 } as Instance,
-  budget: { scope: 'pool/default/a', used: 1, allowed: 1, total: 3 },
+  budgets: [
+    {
+      scope: 'pool/default/a',
+      name: 'pool a',
+      used: 1,
+      asked: 1,
+      allowed: 1,
+      total: 3,
+      exceeded: true,
+      frees: 'n3 is cordoned by ann: `argosy node uncordon n3`',
+      message: 'pool a: 1 node may be out of service, 1 is (n3 cordoned by ann), and 1 more is asked for',
+    },
+  ],
 };
 const said = (action: Action, more: Partial<Around> = {}, force = false) =>
   plan(node, action, { ...around, ...more }, { drainFor: '1h', force }).map(({ mark, text }) => `${mark} ${text}`);
@@ -28,8 +35,8 @@ it('a cordon says what leaves service and what is left', () => {
     '~ n1: Active → Cordoned',
     '= What runs on it goes on; nothing new is started',
     '- 2 GPUs out of service, 1 of them at work now',
-    '= Pool a: 1 of 3 nodes in service afterwards',
-    '= Budget of a: 1 of 1 out of service by Argosy itself. People are not limited by it',
+    '- Disruption budget, pool a: 1 node may be out of service, 1 is (n3 cordoned by ann), and 1 more is asked for',
+    '= n3 is cordoned by ann: `argosy node uncordon n3`',
   ]);
 });
 

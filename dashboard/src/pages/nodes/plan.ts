@@ -1,6 +1,6 @@
 /** What an action on a node will touch, told before it runs. Pure. */
-import { count, money, plural } from '../../lib/format';
-import type { BudgetUse, Instance, Node } from '../../lib/types';
+import { money, plural } from '../../lib/format';
+import type { BudgetImpact, Instance, Node } from '../../lib/types';
 
 export type Action = 'CORDON' | 'UNCORDON' | 'DRAIN' | 'RUN_DIAGNOSTIC' | 'TERMINATE';
 
@@ -13,10 +13,9 @@ export interface Line {
 }
 
 export interface Around {
-  /** Other nodes of its pool, with their status. */
-  pool: readonly Pick<Node, 'id' | 'status'>[];
   instance: Instance | null;
-  budget: BudgetUse | undefined;
+  /** What the server says of the disruption budgets; empty until it has. */
+  budgets: readonly BudgetImpact[];
 }
 
 const TO: Partial<Record<Action, string>> = { CORDON: 'Cordoned', UNCORDON: 'Active', DRAIN: 'Draining', TERMINATE: 'Terminated' };
@@ -48,13 +47,9 @@ export function plan(node: Node, action: Action, around: Around, options: { drai
       });
     lines.push(instance ? { mark: '+', text: `${instance.pool} buys another if it then has too few` } : { mark: '=', text: 'Argosy did not buy this machine, and does not return it' });
   }
-  if (around.pool.length > 0 && (out || action === 'UNCORDON')) lines.push(poolLine(node, around, out));
-  if (out && around.budget)
-    lines.push({ mark: '=', text: `Budget of ${node.pool ?? 'the pool'}: ${around.budget.used} of ${around.budget.allowed} out of service by Argosy itself. People are not limited by it` });
+  for (const budget of around.budgets) {
+    lines.push({ mark: budget.exceeded ? '-' : '=', text: `Disruption budget, ${budget.message}` });
+    if (budget.exceeded && budget.frees) lines.push({ mark: '=', text: budget.frees });
+  }
   return lines;
-}
-
-function poolLine(node: Node, around: Around, out: boolean): Line {
-  const active = around.pool.filter((one) => one.status === 'ACTIVE' && one.id !== node.id).length + (out ? 0 : 1);
-  return { mark: '=', text: `Pool ${node.pool ?? ''}: ${count(active)} of ${plural(around.pool.length, 'node')} in service afterwards` };
 }

@@ -2,11 +2,12 @@
 //! audit record and under our lease.
 
 use super::shelf::Shelf;
-use super::step::{permit, put_book};
+use super::step::{draw_permit, put_book};
 use super::{Bench, SELF};
 use crate::Error;
 use crate::command::sheet::abandon;
 use crate::office::{Mutation, Office, system};
+use crate::safety::Draws;
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::backoff;
@@ -316,7 +317,8 @@ pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Re
         if !waits || view.node(record.id.as_str()).is_some() {
             return Ok((None, None));
         }
-        let permit = match permit(view, &before.value, Reason::Stale) {
+        let mut draws = Draws::default();
+        let permit = match draw_permit(view, &mut draws, &before.value, Reason::Stale) {
             Ok(permit) => permit,
             Err(held) => return Ok((None, Some(held))),
         };
@@ -324,6 +326,7 @@ pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Re
         let after = after.kept_console(console).unwrap_or(after);
         let mut txn = fenced(bench, now);
         put(&mut txn, view, "stale", before, after, now)?;
+        draws.write(&mut txn, view, &system(SELF), now);
         Ok((Some(txn), None))
     };
     match bench.office.decide(decide).await?.1 {

@@ -33,6 +33,8 @@ pub(super) struct Scene {
     fresh_book: PoolBook,
     books: BTreeMap<String, Stored<ProviderBook>>,
     pub(super) stopped: Option<String>,
+    /// Why nothing more is begun by ourselves.
+    spent: Option<String>,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
@@ -53,6 +55,8 @@ pub(super) struct Seen {
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
     reported_at: Option<Timestamp>,
+    /// Why it is left alone, although the rest of its pool is not.
+    stopped: Option<String>,
     /// What came of the cure that was last tried, if that is known and not written down yet.
     pub(super) concluded: Option<String>,
 }
@@ -101,6 +105,7 @@ impl Scene {
                     .map(|book| (book.value.name.clone(), book.clone()))
                     .collect(),
                 stopped: stopped(view, &resource.value.tenant, &pool_name),
+                spent: spent(view, &resource.value.tenant, &pool_name),
                 turn: ours.map(turn),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
                 resource: resource.clone(),
@@ -181,6 +186,7 @@ impl Scene {
             providers: &providers,
             bad_hardware: &self.condemned,
             stopped: self.stopped.as_deref(),
+            spent: self.spent.as_deref(),
             its_turn,
             act_after: settings.act_after,
             register_within: bench.settings().limits.registration,
@@ -254,6 +260,7 @@ impl Seen {
             notice: self.record.value.notice.as_ref(),
             commanded: self.commanded,
             reported_at: self.reported_at,
+            stopped: self.stopped.as_deref(),
         }
     }
 }
@@ -284,6 +291,7 @@ fn seen(
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || live.heard_at.is_some(),
         reported_at: live.reported_at,
+        stopped: stopped_there(view, &record.value, node.as_ref()),
         utilization: None,
         lost_for: lost_since
             .filter(|_| !excused)
@@ -356,8 +364,38 @@ fn busy(sample: &Sample) -> Option<f32> {
 }
 
 /// Why nothing is done by ourselves in a pool now.
-pub(super) fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
+fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
     safety::stopped(view, tenant, pool, &[Area::Fleet, Area::Pool(tenant, pool)])
+}
+
+/// Why nothing more is begun by ourselves in a pool now.
+fn spent(view: &View, tenant: &str, pool: &str) -> Option<String> {
+    safety::spent(view, &[Area::Fleet, Area::Pool(tenant, pool)])
+}
+
+/// Why one machine of a pool is left alone: the breaker of its zone. What was begun goes on while that is half open.
+fn stopped_there(view: &View, record: &Instance, node: Option<&Stored<Node>>) -> Option<String> {
+    let areas = areas(record, node);
+    let begun = record.departure.is_some();
+    let spent = || safety::spent(view, &areas).filter(|_| !begun);
+    safety::open(view, &areas).or_else(spent)
+}
+
+/// The node of a machine.
+pub(super) fn node_of<'v>(view: &'v View, record: &Instance) -> Option<&'v Stored<Node>> {
+    view.node(record.id.as_str()).filter(|node| node.value.tenant == record.tenant)
+}
+
+/// What breakers a machine is behind: those of its node, or of the place where it was ordered.
+pub(super) fn areas<'r>(record: &'r Instance, node: Option<&'r Stored<Node>>) -> Vec<Area<'r>> {
+    let order = &record.order;
+    let zone = match node.map(|node| &node.value.place) {
+        Some(place) => (&*place.provider, &*place.region, &*place.zone),
+        None => (&*order.provider, &*order.region, &*order.zone),
+    };
+    let zone = (!zone.2.is_empty()).then_some(Area::Zone(zone.0, zone.1, zone.2));
+    let pool = Area::Pool(&record.tenant, &record.pool_name);
+    [Some(Area::Fleet), Some(pool), zone].into_iter().flatten().collect()
 }
 
 /// Nothing was ever bought.

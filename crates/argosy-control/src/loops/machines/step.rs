@@ -5,14 +5,14 @@ use super::{Bench, SELF, node_id};
 use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
-use crate::safety;
+use crate::safety::{self, Draws};
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::breaker::Area;
 use argosy_core::command::{CommandKind, Order as Command, issue};
 use argosy_core::gate::{self, Brakes, Held, Permit};
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Cure, Instance, InstanceId, Reason, State};
+use argosy_core::instance::{Cure, Instance, InstanceId, Purpose, Reason, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
 use argosy_core::machine::{MachineId, Order, Trouble};
@@ -54,6 +54,9 @@ pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Ve
                 now,
                 any: false,
                 condemned: BTreeSet::new(),
+                draws: Draws::default(),
+                begun: BTreeSet::new(),
+                held: BTreeSet::new(),
             };
             hand.txn.fence(bench.fence.clone());
             if !hand.goes_on() {
@@ -66,6 +69,7 @@ pub(super) async fn take(bench: &Bench, scene: &Scene, plan: &Plan) -> Result<Ve
             if let Some(book) = book.filter(|_| nth == 0) {
                 hand.keep_book(book);
             }
+            std::mem::take(&mut hand.draws).write(&mut hand.txn, view, &system(SELF), now);
             Ok((hand.any.then_some(hand.txn), to_boot))
         };
         reboots.extend(bench.office.decide(decide).await?.1);
@@ -104,13 +108,27 @@ pub(super) async fn order(
         }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
-        let mut records = Vec::new();
+        let (mut records, mut draws) = (Vec::new(), Draws::default());
+        let tenant = pool.value.tenant.as_str();
+        let areas = [Area::Fleet, Area::Pool(tenant, &scene.pool_name)];
         for buy in &plan.buy {
+            // A size that a person asked for is no action of ours.
+            if buy.purpose != Purpose::Seat {
+                safety::stay_unstopped(&mut txn, view, tenant, &scene.pool_name, &areas);
+                if draws.take(view, &areas).is_err() {
+                    continue;
+                }
+            }
             let record = Arc::new(new(bench, scene, buy, now));
             let change = Mutation { action: "order", ..Mutation::create(record.clone()) };
             Office::write_instance(&mut txn, change.because(&buy.why), &caller, now)?;
             records.push(record);
         }
+        // A half-open breaker let none of it pass: the next plan says so, and keeps the book.
+        if records.is_empty() {
+            return Ok((None, records));
+        }
+        draws.write(&mut txn, view, &caller, now);
         // Written each time, so that two who order for one pool meet in the store.
         let mut after = plan.book.clone().unwrap_or_else(|| scene.book().clone());
         let count = u64::try_from(records.len()).unwrap_or(0);
@@ -286,8 +304,27 @@ pub(super) fn put_book(
 pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<Permit, Held> {
     let book = view.provider_book(&record.order.provider).map(|book| &book.value);
     let frozen = book.and_then(|book| book.frozen.as_ref()).map(|it| it.message.as_str());
-    let stopped = picture::stopped(view, &record.tenant, &record.pool_name);
+    let areas = picture::areas(record, picture::node_of(view, record));
+    let stopped = safety::stopped(view, &record.tenant, &record.pool_name, &areas);
+    // Whose way out was begun goes on.
+    let begun = record.departure.is_some();
+    let stopped = stopped.or_else(|| safety::spent(view, &areas).filter(|_| !begun));
     gate::permit(reason, &Brakes { frozen, stopped: stopped.as_deref() })
+}
+
+/// Asks the same, and takes what it needs for it from half-open breakers.
+pub(super) fn draw_permit(
+    view: &View,
+    draws: &mut Draws,
+    record: &Instance,
+    reason: Reason,
+) -> Result<Permit, Held> {
+    let permit = permit(view, record, reason)?;
+    if gate::is_ours(permit.reason()) && record.departure.is_none() {
+        let areas = picture::areas(record, picture::node_of(view, record));
+        draws.take(view, &areas).map_err(Held::Stopped)?;
+    }
+    Ok(permit)
 }
 
 /// One commit in the making.
@@ -299,6 +336,11 @@ struct Hand<'a> {
     now: Timestamp,
     any: bool,
     condemned: BTreeSet<String>,
+    draws: Draws,
+    /// Whose way out begins in this commit.
+    begun: BTreeSet<InstanceId>,
+    /// Whose way out may not begin now: nothing is done to their nodes either.
+    held: BTreeSet<InstanceId>,
 }
 
 impl<'a> Hand<'a> {
@@ -354,6 +396,9 @@ impl<'a> Hand<'a> {
                 self.order_node(node.as_str(), ordered(CommandKind::Uncordon, reason))?;
             }
             Step::Drain { node, reason, automatic, by, drain_for } => {
+                if !self.may_begin(node.as_str()) {
+                    return Ok(None);
+                }
                 let (by, automatic, drain_for) = (by.clone(), *automatic, *drain_for);
                 let order = ordered(CommandKind::Drain, reason);
                 let order = Command { by, automatic, drain_for, ..order };
@@ -372,6 +417,9 @@ impl<'a> Hand<'a> {
             }
             Step::Reboot { instance, because, .. } => {
                 let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
+                if !self.may_begin(instance.as_str()) {
+                    return Ok(None);
+                }
                 let Some(machine) = record.value.machine().cloned() else { return Ok(None) };
                 let provider = record.value.order.provider.clone();
                 let after = record.value.tried(Cure::Reboot, because, self.now);
@@ -407,8 +455,51 @@ impl<'a> Hand<'a> {
     }
 
     /// The permit for a machine to leave; `None` if something came in between that speaks against it.
-    fn permit(&self, record: &Instance, reason: &Reason) -> Option<Permit> {
-        permit(self.view, record, reason.clone()).inspect_err(|held| self.held(record, held)).ok()
+    fn permit(&mut self, record: &Instance, reason: &Reason) -> Option<Permit> {
+        let reason = reason.clone();
+        let permit = match self.begun.contains(&record.id) {
+            true => permit(self.view, record, reason),
+            false => draw_permit(self.view, &mut self.draws, record, reason),
+        };
+        match permit {
+            Ok(permit) => {
+                self.stay_unstopped(record, permit.reason());
+                self.begun.insert(record.id.clone());
+                Some(permit)
+            }
+            Err(held) => {
+                self.held(record, &held);
+                self.held.insert(record.id.clone());
+                None
+            }
+        }
+    }
+
+    /// What was permitted is not committed after a breaker of its zone opened.
+    fn stay_unstopped(&mut self, record: &Instance, reason: &Reason) {
+        if gate::is_ours(reason) {
+            let areas = picture::areas(record, picture::node_of(self.view, record));
+            let (tenant, pool) = (&record.tenant, &record.pool_name);
+            safety::stay_unstopped(&mut self.txn, self.view, tenant, pool, &areas);
+        }
+    }
+
+    /// Whether a drain or a reboot that is no step of a machine's way out may be taken; it is an action for itself.
+    fn may_begin(&mut self, id: &str) -> bool {
+        let Some(record) = self.view.instance(id).map(|record| record.value.clone()) else {
+            return true;
+        };
+        if record.departure.is_some() || self.begun.contains(&record.id) {
+            return true;
+        }
+        let areas = picture::areas(&record, picture::node_of(self.view, &record));
+        match self.draws.take(self.view, &areas) {
+            Ok(()) => true,
+            Err(why) => {
+                info!(instance = %record.id, why, "did not act on a machine");
+                false
+            }
+        }
     }
 
     fn held(&self, record: &Instance, held: &Held) {
@@ -443,6 +534,9 @@ impl<'a> Hand<'a> {
 
     fn order_node(&mut self, node: &str, order: Command) -> Result<(), Error> {
         let Some((record, Some(node))) = self.same(node) else { return Ok(()) };
+        if self.held.contains(&record.value.id) {
+            return Ok(());
+        }
         debug_assert_eq!(node_id(&record.value), node.value.id);
         self.command(node, order).map(|_| ())
     }

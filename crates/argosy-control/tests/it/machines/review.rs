@@ -5,11 +5,14 @@ use super::{minutes, ordered, seconds, settled};
 use crate::world::{World, pool, settings, user};
 use crate::yard::SICK;
 use argosy_control::resource::Write;
-use argosy_core::instance::{Reason, State};
+use argosy_core::breaker::{Area, Breaker, HalfOpen, Scope};
+use argosy_core::instance::{Instance, Reason, State};
 use argosy_core::machine::{MachineState, Trouble};
 use argosy_core::node::NodeStatus;
 use argosy_core::resource::{Patch, Strategy};
+use argosy_store::Txn;
 use serde_json::json;
+use std::sync::Arc;
 
 impl World {
     fn paid(&self) -> usize {
@@ -354,4 +357,69 @@ async fn r2_m27_with_quota_for_exactly_n_the_sick_one_is_returned_first() {
         world.soon("the pool is ready", |w| w.is_ready() && w.paid() == 3).await;
         assert!(!world.cloud().living().contains(&sick), "{}", world.said());
     }
+}
+
+impl World {
+    /// Puts a breaker in an area of the first node: open, or half open for the first step.
+    async fn brake(&self, area: impl Fn(&Scope) -> bool, half_open: bool) {
+        let now = self.now();
+        let scope = self.store.read(|view| {
+            let node = view.nodes().next().map(|node| node.value.clone()).unwrap();
+            Area::of(&node).map(Area::scope).find(|scope| area(scope)).unwrap()
+        });
+        let half_open = half_open.then_some(HalfOpen { since: now, allowed: 1, taken: 0 });
+        let breaker = Breaker {
+            opened_at: now,
+            last_bad_at: now,
+            reason: "a storm".to_owned(),
+            half_open,
+            ..Breaker::unknown(scope)
+        };
+        let mut txn = Txn::at(now);
+        txn.create(Arc::new(breaker));
+        self.store.commit(txn).await.unwrap();
+    }
+
+    /// What the pool has begun: purchases, and departures of machines.
+    fn begun(&self) -> usize {
+        let left = self.store.read(|view| {
+            let gone = |record: &Instance| {
+                record.departure.is_some() || !matches!(record.state, State::Running { .. })
+            };
+            view.instances().filter(|it| it.value.order.image == "one" && gone(&it.value)).count()
+        });
+        self.cloud().asked_for("create") + left
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_m22_a_half_open_breaker_lets_a_pool_begin_one_thing_then_two_then_four() {
+    let spec =
+        json!({"image": "one", "minReady": "0s", "maxUnavailable": "100%", "drainFor": "1m"});
+    let world = settled(8, spec).await;
+    let before = world.begun();
+    world.brake(|scope| matches!(scope, Scope::Pool { .. }), true).await;
+    world.patch(&user(), pool("a", "p"), json!({"image": "two"})).await.unwrap();
+    world.soon("one is begun", |world| world.begun() == before + 1).await;
+    assert!(world.said().contains("half open, and 1 of 1"), "{}", world.said());
+    // The steps last five minutes each.
+    let mut most = 0;
+    for _ in 0..100 {
+        world.pass(seconds(5)).await;
+        most = most.max(world.begun() - before);
+        assert!(most <= 3, "{most} in two steps: {}", world.states());
+    }
+    assert!(2 <= most, "{most}: {}", world.said());
+    world.soon("all are replaced", |world| world.serving("two") == 8 && world.paid() == 8).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_m22_the_breaker_of_a_zone_holds_its_machines() {
+    let spec = json!({"image": "one", "minReady": "0s", "drainFor": "1m", "zones": ["us-east1-b"]});
+    let world = settled(4, spec).await;
+    world.brake(|scope| matches!(scope, Scope::Zone { .. }), false).await;
+    world.patch(&user(), pool("a", "p"), json!({"image": "two"})).await.unwrap();
+    world.keeps("none leaves", minutes(14), |world| world.serving("one") == 4).await;
+    assert_eq!(world.cloud().asked_for("terminate"), 0, "{}", world.states());
+    world.soon("all are replaced", |world| world.serving("two") == 4 && world.paid() == 4).await;
 }

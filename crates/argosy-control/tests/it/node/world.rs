@@ -1,5 +1,6 @@
 //! Machines that register, beat and report, in the world of the other tests.
 
+use crate::command::roomy;
 use crate::world::{World, admin, user, with_adapters};
 use argosy_control::node::{BeatAnswer, HealthAnswer, Heartbeat, NodeConfig, NodeQuery};
 use argosy_control::pulse::{Live, Via};
@@ -22,11 +23,12 @@ pub(crate) fn seconds(count: i64) -> SignedDuration {
     SignedDuration::from_secs(count)
 }
 
-/// Settings under which nothing is done by itself: neither by adapters nor about nodes that are bad.
+/// Settings under which nothing is done by itself: neither by adapters nor about nodes that are bad. Every node may
+/// be out of service.
 pub(crate) fn quiet() -> Settings {
     let mut settings = with_adapters(&[]);
     settings.nodes.defaults.remedy = Remedy::Observe;
-    settings
+    roomy(settings)
 }
 
 /// The credential of one node.

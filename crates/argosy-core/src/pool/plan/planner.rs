@@ -187,7 +187,7 @@ where
             whole: false,
             departing: BTreeSet::new(),
             book: None,
-            summary: Summary { target, stopped: picture.stopped, ..Summary::default() },
+            summary: Summary { target, stopped: picture.holds(None), ..Summary::default() },
             plan,
             picture,
         }
@@ -236,10 +236,17 @@ where
 
     /// Whether a machine may leave for a reason, as things are.
     fn permit(&self, index: usize, reason: &Reason) -> Result<(), Held> {
-        let provider = self.member(index).map(|member| member.instance.order.provider.as_str());
+        let member = self.member(index);
+        let provider = member.map(|member| member.instance.order.provider.as_str());
         let facts = provider.and_then(|name| self.picture.providers.get(name));
         let frozen = facts.and_then(|facts| facts.frozen).map(|frozen| frozen.message.as_str());
-        let brakes = Brakes { frozen, stopped: self.picture.stopped };
+        // Whose way out was begun goes on while a breaker is half open.
+        let begun = member.is_some_and(|member| member.instance.departure.is_some());
+        let stopped = match begun {
+            true => self.picture.stopped.or_else(|| member?.stopped),
+            false => self.picture.holds(member),
+        };
+        let brakes = Brakes { frozen, stopped };
         gate::permit(reason.clone(), &brakes).map(drop)
     }
 
@@ -396,7 +403,7 @@ where
                 Some(Standing::Terminated(by)) => {
                     self.leave(index, Reason::NodeTerminated { by });
                 }
-                Some(Standing::Condemned(serial)) if self.picture.stopped.is_none() => {
+                Some(Standing::Condemned(serial)) => {
                     self.leave(index, Reason::BadHardware { serial });
                 }
                 Some(Standing::Reclaimed) => {
@@ -667,7 +674,7 @@ where
                 return ("spec.remedy does not let it be replaced".to_owned(), true);
             }
         }
-        if let Some(stopped) = self.picture.stopped {
+        if let Some(stopped) = self.picture.holds(Some(member)) {
             return (format!("nothing is done: {stopped}"), false);
         }
         let abilities = self.picture.providers.get(&member.instance.order.provider);
@@ -863,8 +870,8 @@ where
             }
         }
         let failed = self.book().update_failed.is_some();
-        if waiting.is_empty() || self.picture.stopped.is_some() || !self.picture.its_turn || failed
-        {
+        let held = self.picture.holds(None).is_some();
+        if waiting.is_empty() || held || !self.picture.its_turn || failed {
             return;
         }
         let window = spec.maintenance.contains(self.now);

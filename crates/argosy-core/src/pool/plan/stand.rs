@@ -65,7 +65,7 @@ impl Standing {
         // While nothing is done by ourselves it keeps its seat, or another would be bought beside it.
         let fresh = now.duration_since(since) < BOOT_FOR
             && node.duty == Duty::Active
-            && picture.stopped.is_none();
+            && picture.holds(Some(member)).is_none();
         if fresh && let Some(serial) = bad_serial(node, picture) {
             return Standing::Condemned(serial);
         }

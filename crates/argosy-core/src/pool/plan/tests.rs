@@ -1,7 +1,7 @@
 use crate::autoscale::Autoscaling;
 use crate::fixture::at;
 use crate::health::HealthState;
-use crate::instance::{Cure, Reason};
+use crate::instance::{Cure, Departure, Reason};
 use crate::machine::{Notice, NoticeKind};
 use crate::node::Liveness;
 use crate::pool::fixture::{
@@ -304,6 +304,27 @@ fn a_stop_holds_what_we_do_by_ourselves_and_not_what_people_ask_for() {
     stopped(2, "a:ready b:ready c:ready", "cordon a");
     stopped(3, "a:ready b:parting c:ready", "uncordon b");
     stopped(2, "a:ready b:terminated", "buy 2; leave b NodeTerminated");
+    // A half-open breaker that let pass what it may (M22): nothing more is begun; what was begun goes on.
+    let spent = |nodes: u32, text: &str, expected: &str| {
+        town(nodes, text)
+            .with(|town| town.spent = Some("1 of 1 actions were taken".to_owned()))
+            .does(expected);
+    };
+    spent(3, "a:ready b:sick c:ready", "");
+    spent(3, "a:ready~old b:ready c:ready", "");
+    spent(3, "a:ready b:sick-drained c:ready d<b:ready", "");
+    spent(4, "a:ready b:ready c:ready", "buy 4");
+    spent(2, "a:ready b:ready c:ready", "cordon a");
+    let mut handed = town(3, "a:ready b:sick-drained c:ready d<b:ready");
+    handed.spent = Some("1 of 1 actions were taken".to_owned());
+    let reason = Reason::Replaced { by: None, because: "it is sick".to_owned() };
+    handed.one("b").instance.departure =
+        Some(Departure { reason, since: at(-60), deadline: at(60) });
+    handed.does("leave b for d");
+    // The breaker of one zone holds only the machines in it.
+    let mut zone = town(3, "a:ready b:sick c:sick");
+    zone.one("b").stopped = Some("the breaker is open".to_owned());
+    zone.does("buy 3 for c");
     let mut by_itself = town(3, "a:ready b:ready c:ready");
     by_itself.spec.autoscaling = Some(reactive());
     (by_itself.spec.min, by_itself.book.target) = (1, Some(1));

@@ -349,6 +349,23 @@ async fn only_what_was_recorded_is_answered_to_a_wrong_request() {
 }
 
 #[tokio::test]
+async fn r2_a11_navarchs_wire_works_as_recorded_and_what_exceeds_a_budget_is_counted() {
+    let serving = serve().await;
+    let nodes = ["n1", "n2", "n3"];
+    for id in nodes {
+        serving.register(id).await;
+    }
+    for id in nodes {
+        let path = format!("{NAVARCH}/IssueCommand");
+        let command = format!(r#"{{"nodeId":"{id}","commandType":"NODE_COMMAND_TYPE_TERMINATE"}}"#);
+        let called = serving.json("operator", &path, &command).await;
+        assert_eq!(called.status, 200, "{called:?}");
+    }
+    let stats = &serving.world.control.stats;
+    assert_eq!((stats.over_budget_unasked.get(), stats.over_budget.get()), (2, 0));
+}
+
+#[tokio::test]
 async fn k1_one_nodes_credential_is_no_good_for_another() {
     let serving = serve().await;
     serving.register("gpu-1").await;

@@ -166,7 +166,7 @@ pub(super) struct Terminate {
     #[arg(value_name = "INSTANCE", required_unless_present = "orphan")]
     pub(super) instances: Vec<String>,
     /// A machine that no record knows instead.
-    #[arg(long, value_name = "PROVIDER/MACHINE", conflicts_with_all = ["instances", "force"])]
+    #[arg(long, value_name = "PROVIDER/MACHINE", conflicts_with_all = ["instances", "force", "over_budget"])]
     pub(super) orphan: Option<String>,
     /// Why; it is kept with the record and in the audit log.
     #[arg(long, value_name = "TEXT")]
@@ -174,6 +174,9 @@ pub(super) struct Terminate {
     /// Also what the label argosy.dev/protected protects; for admins.
     #[arg(long)]
     pub(super) force: bool,
+    /// Take more nodes out of service at once than the disruption budgets allow; for admins.
+    #[arg(long)]
+    pub(super) over_budget: bool,
     /// Do not ask.
     #[arg(short, long)]
     pub(super) yes: bool,

@@ -1,7 +1,8 @@
 //! Telling nodes what to do: one, several, or all that match.
 //!
-//! Flow: the nodes are read; what would be touched is shown, and asked about where it matters; each node
-//! is told, a few at a time, and a node that cannot be told does not keep the others from it.
+//! Flow: the nodes are read; the server says what it would make of it, and where it matters that is shown and asked
+//! about; then they are told together. A node that cannot be told does not keep the others from it; what exceeds a
+//! disruption budget is refused for all of them, by the server.
 
 use super::args::{Act, Delete, Targets, Test};
 use super::plain_id;
@@ -13,16 +14,20 @@ use crate::output::{Format, clean, note, wrap};
 use crate::session::Session;
 use crate::view::Times;
 use argosy_api::client::{ClientError, WriteOptions};
-use argosy_api::command::{Command, CommandCreate, CommandType};
-use argosy_api::node::{Node, NodeStatus};
-use argosy_api::safety::{Brakes, BudgetUse};
+use argosy_api::command::{Command, CommandBatchCreate, CommandCreate, CommandType};
+use argosy_api::error::OVER_BUDGET;
+use argosy_api::node::Node;
+use argosy_api::safety::BudgetImpact;
 use futures_util::StreamExt;
 use futures_util::stream;
 use std::collections::BTreeMap;
 
-/// How many requests are under way at once. More would only wait in the server's queue, fewer make a
+/// How many nodes are read or forgotten at once. More would only wait in the server's queue, fewer make a
 /// thousand nodes take long on a slow line.
 const AT_ONCE: usize = 16;
+
+/// How many nodes one request names: as many as the server takes.
+const BATCH_MAX: usize = 500;
 
 /// How many ids a plan names; the rest is counted. More does not fit a screen.
 const NAMED_MAX: usize = 20;
@@ -33,12 +38,12 @@ pub(super) struct Order {
     kind: CommandType,
     parameters: BTreeMap<String, String>,
     drain_for_seconds: Option<u32>,
-    within_budget: bool,
+    over_budget: bool,
 }
 
 impl Order {
     fn new(kind: CommandType) -> Self {
-        Self { kind, parameters: BTreeMap::new(), drain_for_seconds: None, within_budget: false }
+        Self { kind, parameters: BTreeMap::new(), drain_for_seconds: None, over_budget: false }
     }
 
     pub(super) fn cordon() -> Self {
@@ -70,9 +75,9 @@ impl Order {
         Self::new(CommandType::Terminate).forced(force)
     }
 
-    /// Whether the budgets of automatic action hold for this, too.
-    pub(super) fn within_budget(self, within_budget: bool) -> Self {
-        Self { within_budget, ..self }
+    /// Whether it may exceed the disruption budgets.
+    pub(super) fn over_budget(self, over_budget: bool) -> Self {
+        Self { over_budget, ..self }
     }
 
     fn forced(mut self, force: bool) -> Self {
@@ -86,6 +91,7 @@ impl Order {
         CommandCreate {
             parameters: self.parameters.clone(),
             drain_for_seconds: self.drain_for_seconds,
+            over_budget: self.over_budget,
             ..CommandCreate::new(self.kind, reason.unwrap_or_default())
         }
     }
@@ -109,14 +115,6 @@ impl Order {
             CommandType::RunDiagnostic => "told to run a diagnostic",
             CommandType::Terminate => "terminated",
             CommandType::Uncordon => "uncordoned",
-        }
-    }
-
-    /// Whether a node that it is given to is out of service afterwards.
-    const fn takes_out(&self) -> bool {
-        match self.kind {
-            CommandType::Cordon | CommandType::Drain | CommandType::Terminate => true,
-            CommandType::RunDiagnostic | CommandType::Uncordon => false,
         }
     }
 
@@ -177,27 +175,21 @@ pub(super) async fn run(
             .fix("say why: it is kept with the commands and in the audit log"));
     }
     let asks = order.asks(&found) && !act.dry_run;
-    let over = over_budget(session, order, &found).await?;
-    if !over.is_empty() && !act.dry_run && order.within_budget && (act.yes || !asks) {
-        let refused = Failure::new(
-            Exit::Refused,
-            format!("{} is more than the budget allows at once", what(order, &found)),
-        );
-        let refused = over.into_iter().fold(refused, |refused, line| refused.why(clean(&line)));
-        return Err(
-            refused.fix("take fewer at a time, or add --over-budget if that is what you want")
-        );
-    }
     if asks || act.dry_run {
-        note(&plan(order, &found, &over, session.screen.width));
-    }
-    if asks {
-        let beyond = if over.is_empty() { "" } else { ", more than the budget allows at once" };
-        let question = format!("{}{beyond}, in {}?", what(order, &found), session.target.name);
+        let checked = tell(session, order, reason, true, &found).await;
+        let said = checked.as_ref().map_or(&[][..], |told| told.said.as_slice());
+        note(&plan(order, &found, said, session.screen.width));
+        let checked = checked?;
+        if act.dry_run {
+            checked.show(session, order, true, &found);
+            return finish(session, order, checked, found, true, wait).await;
+        }
+        let question = format!("{}, in {}?", what(order, &found), session.target.name);
         session.confirm(&question, act.yes)?;
     }
-    let told = tell(session, order, reason, act.dry_run, &found).await;
-    finish(session, order, told, found, act.dry_run, wait).await
+    let told = tell(session, order, reason, false, &found).await?;
+    told.show(session, order, false, &found);
+    finish(session, order, told, found, false, wait).await
 }
 
 /// Reads the nodes that are meant.
@@ -268,8 +260,8 @@ fn pools(nodes: &[Node]) -> BTreeMap<&str, Vec<&Node>> {
     pools
 }
 
-/// What would be touched: how many nodes of which pools, in which state, with which GPUs.
-fn plan(order: &Order, found: &Found, over: &[String], width: Option<u16>) -> String {
+/// What would be touched: how many nodes of which pools, in which state, with which GPUs; and what the server says.
+fn plan(order: &Order, found: &Found, said: &[String], width: Option<u16>) -> String {
     let mut lines = vec![format!("{}:", what(order, found))];
     for (pool, nodes) in pools(&found.nodes) {
         let mut states: BTreeMap<&str, usize> = BTreeMap::new();
@@ -289,67 +281,11 @@ fn plan(order: &Order, found: &Found, over: &[String], width: Option<u16>) -> St
     let columns = width.map_or(usize::MAX, usize::from).saturating_sub(2);
     let named = wrap(&format!("{}{more}", ids.join(" ")), columns);
     lines.extend(named.into_iter().map(|line| format!("  {line}")));
-    lines.extend(over.iter().map(|line| format!("  ! {}", clean(line))));
+    lines.extend(said.iter().map(|line| format!("  {}", clean(line))));
     for (id, failure) in &found.missing {
         lines.push(format!("  ! {}: {}", clean(id), failure.what));
     }
     lines.join("\n")
-}
-
-/// The budgets that would be overdrawn, one sentence each. One node that was named is nobody's mistake.
-async fn over_budget(
-    session: &Session,
-    order: &Order,
-    found: &Found,
-) -> Result<Vec<String>, Failure> {
-    if !order.takes_out() || found.nodes.len() < 2 {
-        return Ok(Vec::new());
-    }
-    let brakes = session.client.safety().await.map_err(|error| session.failure(error))?;
-    Ok(overdrawn(&found.nodes, &brakes))
-}
-
-fn overdrawn(nodes: &[Node], brakes: &Brakes) -> Vec<String> {
-    let leaves = |node: &&Node| {
-        // What is out of service already is not taken out by this.
-        matches!(node.status, NodeStatus::Active | NodeStatus::Unhealthy | NodeStatus::Unknown)
-    };
-    let sentence = |budget: &BudgetUse, whose: String| {
-        let count = nodes.iter().filter(leaves).filter(|node| covers(&budget.scope, node)).count();
-        let BudgetUse { used, allowed, .. } = budget;
-        (1 < count && *allowed < used.saturating_add(count)).then(|| {
-            let used =
-                if *used == 0 { String::new() } else { format!(" and {used} are out already") };
-            format!("{whose}: {count} nodes would leave service{used}; the budget is {allowed}")
-        })
-    };
-    let budgets = brakes.budgets.iter();
-    budgets.filter_map(|budget| sentence(budget, whose(&budget.scope))).collect()
-}
-
-/// Whether a budget's scope (`fleet`, `zone/…`, `pool/TENANT/POOL`) has a node in it.
-fn covers(scope: &str, node: &Node) -> bool {
-    match scope.split_once('/') {
-        None => scope == "fleet",
-        Some(("pool", rest)) => {
-            rest == format!("{}/{}", node.tenant, node.pool.as_deref().unwrap_or_default())
-        }
-        // Zones are told apart by region and provider too; the last part is the zone's own name.
-        Some(("zone", rest)) => {
-            !node.zone.is_empty() && rest.rsplit('/').next() == Some(&node.zone)
-        }
-        Some(_) => false,
-    }
-}
-
-fn whose(scope: &str) -> String {
-    match scope.split_once('/') {
-        None => format!("the {scope}"),
-        Some((kind, rest)) => match rest.rsplit('/').next().unwrap_or(rest) {
-            "" => format!("nodes without a {kind}"),
-            name => format!("{kind} {name}"),
-        },
-    }
 }
 
 /// What came of telling the nodes.
@@ -357,46 +293,97 @@ fn whose(scope: &str) -> String {
 struct Told {
     commands: Vec<Command>,
     failures: Vec<(String, Failure)>,
+    /// What the server warns of.
+    warnings: Vec<String>,
+    /// What it says of the disruption budgets, and warns of, for the plan.
+    said: Vec<String>,
 }
 
-/// Tells each node, a few at a time, and says what came of it, in the order of the nodes.
+impl Told {
+    fn hear(&mut self, budgets: &[BudgetImpact], warnings: Vec<String>) {
+        let within = budgets.iter().filter(|budget| !budget.exceeded);
+        self.said.extend(within.map(|budget| budget.message.clone()));
+        self.said.extend(warnings.iter().map(|warning| format!("! {warning}")));
+        self.warnings.extend(warnings);
+    }
+
+    /// A line for each node, in the order of the nodes, and what the server warns of.
+    fn show(&self, session: &Session, order: &Order, dry_run: bool, found: &Found) {
+        let shown = matches!(session.format, Format::Table | Format::Wide);
+        for node in &found.nodes {
+            let command = self.commands.iter().find(|command| command.node_id == node.id);
+            if let Some(command) = command.filter(|_| shown) {
+                note(&line(order, command, dry_run, Times::relative(session)));
+            }
+            let failed = self.failures.iter().find(|(id, _)| *id == node.id);
+            if let Some((id, failure)) = failed.filter(|_| 1 < found.len()) {
+                note(&failed_line(order, id, failure));
+            }
+        }
+        for (id, failure) in &found.missing {
+            note(&failed_line(order, id, failure));
+        }
+        for warning in self.warnings.iter().filter(|_| !dry_run) {
+            note(&format!("warning: {}", clean(warning)));
+        }
+    }
+}
+
+/// Tells the nodes, or asks what would come of it: together, so that the server judges them together.
+///
+/// # Errors
+/// What keeps all of them from being told.
 async fn tell(
     session: &Session,
     order: &Order,
     reason: Option<&str>,
     dry_run: bool,
     found: &Found,
-) -> Told {
+) -> Result<Told, Failure> {
     let body = order.body(reason);
     let options = WriteOptions { dry_run, ..WriteOptions::default() };
     let mut told = Told::default();
-    let mut answers = stream::iter(&found.nodes)
-        .map(async |node: &Node| {
-            (node, session.client.create_command(&node.id, &body, &options).await)
-        })
-        .buffered(AT_ONCE);
-    let several = 1 < found.len();
-    while let Some((node, answer)) = answers.next().await {
-        match answer {
+    if let [node] = found.nodes.as_slice() {
+        match session.client.create_command(&node.id, &body, &options).await {
             Ok(command) => {
-                if matches!(session.format, Format::Table | Format::Wide) {
-                    note(&line(order, &command, dry_run, Times::relative(session)));
-                }
+                told.hear(&command.budgets, command.warnings.clone());
                 told.commands.push(command);
             }
+            Err(error) if is_over_budget(&error) => return Err(session.failure(error)),
+            Err(error) => told.failures.push((node.id.clone(), refused(session, error, &node.id))),
+        }
+        return Ok(told);
+    }
+    for nodes in found.nodes.chunks(BATCH_MAX) {
+        let ids = nodes.iter().map(|node| node.id.clone()).collect();
+        let batch = CommandBatchCreate::new(ids, body.clone());
+        let first = told.commands.is_empty() && told.failures.is_empty();
+        match session.client.create_commands(&batch, &options).await {
+            Ok(answer) => {
+                told.commands.extend(answer.commands);
+                told.hear(&answer.budgets, answer.warnings);
+                told.failures.extend(answer.refused.into_iter().map(|refusal| {
+                    let error = ClientError::Problem(Box::new(refusal.problem));
+                    let failure = refused(session, error, &refusal.node_id);
+                    (refusal.node_id, failure)
+                }));
+            }
+            Err(error) if first => return Err(session.failure(error)),
+            // Some have been told, and are shown.
             Err(error) => {
-                let failure = refused(session, error, &node.id);
-                if several {
-                    note(&failed_line(order, &node.id, &failure));
-                }
-                told.failures.push((node.id.clone(), failure));
+                let failure = session.failure(error);
+                let failed = nodes.iter().map(|node| {
+                    (node.id.clone(), Failure::new(failure.exit, failure.what.clone()))
+                });
+                told.failures.extend(failed);
             }
         }
     }
-    for (id, failure) in &found.missing {
-        note(&failed_line(order, id, failure));
-    }
-    told
+    Ok(told)
+}
+
+fn is_over_budget(error: &ClientError) -> bool {
+    matches!(error, ClientError::Problem(problem) if problem.code == OVER_BUDGET.code)
 }
 
 /// A node that cannot do what is asked in the state it is in: what to do is to look at it.
@@ -443,7 +430,7 @@ async fn finish(
     wait: Option<Duration>,
 ) -> Result<Exit, Failure> {
     let all = found.len();
-    let Told { mut commands, mut failures } = told;
+    let Told { mut commands, mut failures, .. } = told;
     failures.extend(found.missing);
     let mut ended = Ok(());
     if let Some(timeout) = wait.filter(|_| !dry_run && !commands.is_empty()) {

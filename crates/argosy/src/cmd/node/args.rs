@@ -115,8 +115,6 @@ pub(super) struct Cordon {
     pub(super) act: Act,
     #[command(flatten)]
     pub(super) waiting: Waiting,
-    #[command(flatten)]
-    pub(super) budget: OverBudget,
 }
 
 /// Put nodes back into service; takes a drain back too.
@@ -143,7 +141,8 @@ A drain ends as Drained (all work has left), Forced (it was ended at the deadlin
 Examples:
   argosy node drain gpu-17 --wait
   argosy node drain gpu-17 --drain-for 2h --force --reason 'new board' --wait
-  argosy node drain --pool h100 -l rack=r7 --reason 'power work' --dry-run")]
+  argosy node drain --pool h100 -l rack=r7 --reason 'power work' --dry-run
+  argosy node drain -l rack=r7 --reason 'power work' --over-budget")]
 pub(super) struct Drain {
     #[command(flatten)]
     pub(super) act: Act,
@@ -189,6 +188,8 @@ pub(super) struct Diagnose {
     /// How long to wait.
     #[arg(long, default_value = "1h30m", value_name = "DURATION", conflicts_with = "no_wait")]
     pub(super) timeout: Duration,
+    #[command(flatten)]
+    pub(super) budget: OverBudget,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -345,11 +346,11 @@ impl Waiting {
     }
 }
 
-/// Whether more may be taken out of service than the server itself would.
+/// Whether the disruption budgets may be exceeded.
 #[derive(Args, Debug)]
 pub(super) struct OverBudget {
-    /// Take more nodes out of service at once than the budget of automatic action allows.
-    #[arg(long)]
+    /// Take more nodes out of service at once than the disruption budgets allow; for admins.
+    #[arg(long, requires = "reason")]
     pub(super) over_budget: bool,
 }
 

@@ -182,6 +182,11 @@ async fn drains_end_as_they_should_and_the_exit_code_says_so() {
     let late = drain("gpu-1", &[]).await;
     late.expect(1);
     has(&late.err, &["deadline in ", "gpu-1  DRAIN TimedOut after", "argosy why node/gpu-1"]);
+    // One of three may be out of service.
+    let beyond = server.cli(&["node", "drain", "gpu-2"]).await;
+    beyond.expect(6);
+    has(&beyond.err, &["disruption budget", "gpu-1 drained by ", "argosy node uncordon gpu-1"]);
+    server.cli(&["node", "uncordon", "gpu-1"]).await.expect(0);
     let forced = drain("gpu-2", &["--force", "-o", "json"]).await;
     assert_eq!(text(&forced.json(), "/outcome"), "Forced");
     has(&forced.err, &["gpu-2  DRAIN Forced after"]);
@@ -189,6 +194,7 @@ async fn drains_end_as_they_should_and_the_exit_code_says_so() {
     let unheard = server.cli(&unheard).await;
     unheard.expect(1);
     has(&unheard.err, &["gpu-2  DRAIN Expired after"]);
+    server.cli(&["node", "uncordon", "gpu-2"]).await.expect(0);
     // Somebody takes it back meanwhile.
     let waiting = server.cli(&["node", "drain", "gpu-3", "--wait", "--reason", "fans"]);
     let cancelling = async {
@@ -375,26 +381,27 @@ async fn many_nodes_are_told_and_one_that_cannot_be_does_not_stop_the_others() {
     register(&server, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let args = ["node", "terminate", "gpu-07", "--reason", "sold", "--yes"];
     server.cli(&args).await.expect(0);
-    // A plan first, and nothing is done.
+    // A plan first, and nothing is done. The one that was terminated is all that may be out of service.
     let select = ["node", "drain", "-l", "rack=r7", "--reason", "power work"];
     let plan = server.cli(&[&select[..], &["--dry-run"]].concat()).await;
-    plan.expect(5);
+    plan.expect(6);
     has(
         &plan.err,
         &["Drain 40 nodes (h100: 40):", "39 ACTIVE, 1 TERMINATED; 80x H100", "and 20 more"],
     );
-    has(
-        &plan.err,
-        &["node gpu-00: would be drained", "node gpu-07: not draining: ", "the budget is"],
-    );
+    let numbers = "pool h100: 1 node may be out of service, 1 is (gpu-07 terminated by";
+    has(&plan.err, &[numbers, "and 39 more are asked for", "--over-budget"]);
+    let plan = server.cli(&[&select[..], &["--dry-run", "--over-budget"]].concat()).await;
+    plan.expect(5);
+    has(&plan.err, &["! exceeds", "node gpu-00: would be drained", "node gpu-07: not draining: "]);
     assert_eq!(status(&server, "gpu-00").await, "ACTIVE");
-    // Nobody at a terminal; then more than the budget allows; then somebody who says so.
-    let unasked = server.cli(&select).await;
-    unasked.expect(6);
-    has(&unasked.err, &["add --yes", "more than the budget allows"]);
+    // More than the budget allows; then nobody at a terminal; then somebody who says so.
     let beyond = server.cli(&[&select[..], &["--yes"]].concat()).await;
     beyond.expect(6);
-    has(&beyond.err, &["--over-budget", "pool h100: 39 nodes would leave service"]);
+    has(&beyond.err, &["--over-budget", "argosy node delete gpu-07"]);
+    let unasked = server.cli(&[&select[..], &["--over-budget"]].concat()).await;
+    unasked.expect(6);
+    has(&unasked.err, &["add --yes"]);
     assert_eq!(status(&server, "gpu-00").await, "ACTIVE", "u9: nothing was done");
     let done = server.cli(&[&select[..], &["--yes", "--over-budget"]].concat()).await;
     done.expect(5);
@@ -406,7 +413,7 @@ async fn many_nodes_are_told_and_one_that_cannot_be_does_not_stop_the_others() {
     let back = server.cli(&["node", "uncordon", "--status", "DRAINING", "--yes"]).await;
     back.expect(0);
     has(&back.err, &["39 nodes uncordoned"]);
-    let some = server.cli(&["node", "cordon", "gpu-01", "nobody", "gpu-02", "--over-budget"]).await;
+    let some = server.cli(&["node", "cordon", "gpu-01", "nobody", "gpu-02"]).await;
     some.expect(3);
     has(
         &some.err,

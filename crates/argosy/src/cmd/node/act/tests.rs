@@ -24,7 +24,7 @@ fn a_plan_says_how_many_of_which_pools() {
     found
         .missing
         .push(("h9".to_owned(), Failure::new(Exit::NotFound, "node h9 is not registered")));
-    let over = ["pool h100: 3 nodes would leave service; the budget is 1".to_owned()];
+    let over = ["! exceeds the disruption budget: pool h100: …".to_owned()];
     assert_eq!(
         plan(&Order::drain(None, false).unwrap(), &found, &over, None),
         "\
@@ -32,7 +32,7 @@ Drain 4 nodes (a100: 1, h100: 3):
   a100: 1 ACTIVE; 2x H100
   h100: 2 ACTIVE, 1 UNHEALTHY; 6x H100
   a1 h1 h2 h3
-  ! pool h100: 3 nodes would leave service; the budget is 1
+  ! exceeds the disruption budget: pool h100: …
   ! h9: node h9 is not registered"
     );
     let many: Vec<Node> = (0..100).map(|place| node(&format!("n{place}"), json!({}))).collect();
@@ -91,48 +91,16 @@ fn orders_become_what_the_api_understands() {
             }),
         ),
         (Order::terminate(false), json!({ "type": "TERMINATE", "reason": "why" })),
+        (
+            Order::terminate(false).over_budget(true),
+            json!({ "type": "TERMINATE", "reason": "why", "over_budget": true }),
+        ),
     ];
     for (order, expected) in rows {
         assert_eq!(serde_json::to_value(order.body(Some("why"))).unwrap(), expected);
     }
     let centuries = "36500d".parse().unwrap();
     assert!(Order::drain(Some(centuries), false).is_ok(), "the server says what is too long");
-}
-
-#[test]
-fn u9_more_than_the_budget_is_noticed() {
-    let brakes = |used: usize, allowed: usize, fleet: usize| -> Brakes {
-        serde_json::from_value(json!({
-            "kind": "Brakes", "pauses": [], "breakers": [],
-            "budgets": [
-                { "scope": "fleet", "used": used, "allowed": fleet, "total": 100 },
-                { "scope": "pool/default/h100", "used": used, "allowed": allowed, "total": 20 },
-                { "scope": "pool/other/h100", "used": 0, "allowed": 0, "total": 20 },
-                { "scope": "zone/gcp/us-east1/us-east1-b", "used": 0, "allowed": 50, "total": 90 },
-            ],
-        }))
-        .unwrap()
-    };
-    let three =
-        fleet(&[("a", "h100", "ACTIVE"), ("b", "h100", "UNHEALTHY"), ("c", "h100", "ACTIVE")]);
-    let out =
-        fleet(&[("a", "h100", "CORDONED"), ("b", "h100", "DRAINING"), ("c", "h100", "ACTIVE")]);
-    let over = "pool h100: 3 nodes would leave service; the budget is 2";
-    let rows: [(&[Node], Brakes, &[&str]); 5] = [
-        (&three, brakes(0, 3, 5), &[]),
-        (&three, brakes(0, 2, 5), &[over]),
-        (
-            &three,
-            brakes(2, 4, 100),
-            &["pool h100: 3 nodes would leave service and 2 are out already; the budget is 4"],
-        ),
-        // Two of them are out of service already, and one more is not many.
-        (&out, brakes(2, 2, 2), &[]),
-        (&three, brakes(0, 3, 2), &["the fleet: 3 nodes would leave service; the budget is 2"]),
-    ];
-    for (nodes, brakes, expected) in rows {
-        assert_eq!(overdrawn(nodes, &brakes), expected);
-    }
 }
 
 #[test]
