@@ -104,6 +104,9 @@ enum Ordered<'v> {
 /// What came of it for one node: the command with its revision, if it is stored already.
 type Told = Result<(Arc<Command>, Option<Revision>), Error>;
 
+/// What a request writes, and what is answered.
+type Decided = (Option<Txn>, (Vec<Told>, Judged));
+
 impl Commands {
     pub(crate) fn new(nodes: Nodes) -> Self {
         Self { office: nodes.office.clone(), nodes, replays: Arc::default() }
@@ -161,7 +164,7 @@ impl Commands {
         caller: &Caller,
         named: &[(&str, CommandId)],
         new: &NewCommand,
-    ) -> Result<(Option<Txn>, (Vec<Told>, Judged)), Error> {
+    ) -> Result<Decided, Error> {
         let several = 1 < named.len();
         let ordered: Vec<Result<Ordered<'_>, Error>> = named
             .iter()
