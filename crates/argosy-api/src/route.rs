@@ -90,6 +90,10 @@ pub enum Operation {
     GetNode,
     /// Forgets a node.
     DeleteNode,
+    /// Protects a node.
+    ProtectNode,
+    /// Protects it no more.
+    UnprotectNode,
     /// What happened on a node.
     NodeEvents,
     /// Everything that was written down about a node.
@@ -493,7 +497,7 @@ fn resources(scope: Scope) -> Vec<Route> {
                 format!("Change spec or labels of a {noun}."),
             )
         }
-        .with(vec![strategy(), dry_run(), if_match()]),
+        .with(vec![strategy(), dry_run(), if_match(), force(), reason()]),
         Route {
             answers: vec![Answer {
                 status: 202,
@@ -511,7 +515,7 @@ fn resources(scope: Scope) -> Vec<Route> {
                 format!("Delete a {noun} and what it owns."),
             )
         }
-        .with(vec![dry_run(), if_match()]),
+        .with(vec![dry_run(), if_match(), now(), force(), reason()]),
         Route {
             body: Some(Body { schema: "ForceDelete", media: &[JSON], len_max: BODY_LEN_MAX }),
             answers: vec![Answer {
@@ -857,6 +861,31 @@ fn watch_parameters() -> Vec<Parameter> {
             revision(),
         ),
     ]
+}
+
+fn now() -> Parameter {
+    query(
+        "now",
+        "Terminate its machines without draining their nodes, also if it is being deleted already; for admins, \
+         with a `reason`.",
+        json!({ "type": "boolean", "default": false }),
+    )
+}
+
+fn force() -> Parameter {
+    query(
+        "force",
+        "Also what the label `argosy.dev/protected` keeps; for admins, with a `reason`.",
+        json!({ "type": "boolean", "default": false }),
+    )
+}
+
+fn reason() -> Parameter {
+    query(
+        "reason",
+        "Why; it is kept in the audit log. Needed with `now` and `force`.",
+        json!({ "type": "string", "minLength": 1, "maxLength": 1024 }),
+    )
 }
 
 /// A number that counts commits or records.

@@ -4,6 +4,7 @@ use crate::instance::fixture::{OURS, instance_id, intent, machine_of};
 use crate::instance::{Instance, Reason, State};
 use crate::inventory::{Orphan, Reap};
 use crate::machine::{Machine, MachineId, MachineState};
+use crate::protect::Protection;
 use uuid::Uuid;
 
 /// Every reason there is, and whether somebody else than we decided it: a person, or the provider. A new one does not compile before it has a
@@ -109,11 +110,28 @@ fn r2_m3_every_reason_meets_every_brake_before_anything_is_done() {
             ("nothing speaks against it", none, Ok(reason.clone())),
             ("in doubt (G11)", Brakes { frozen: Some(frozen), ..none }, held(doubt.clone())),
             ("paused", Brakes { stopped: Some(stopped), ..none }, held(pause)),
-            ("both", Brakes { frozen: Some(frozen), stopped: Some(stopped) }, held(doubt)),
+            ("both", Brakes { frozen: Some(frozen), stopped: Some(stopped), ..none }, held(doubt)),
         ];
         for (what, brakes, expected) in rows {
             let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
             assert_eq!(answer, expected, "{reason:?}: {what}");
+        }
+    }
+}
+
+#[test]
+fn r2_m19_every_reason_meets_the_label_and_force_lets_a_person_shrink() {
+    for (reason, _) in reasons() {
+        for by in [Protection::Node, Protection::Pool, Protection::Cluster] {
+            let brakes = Brakes { protected: Some(by), ..Brakes::default() };
+            let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
+            let kept =
+                if by.keeps(&reason) { Err(Held::Protected(by)) } else { Ok(reason.clone()) };
+            assert_eq!(answer, kept, "{reason:?}: {by}");
+            let forced = Brakes { shrink_forced: true, ..brakes };
+            let answer = permit(reason.clone(), &forced).map(super::Permit::into_reason);
+            let asked = reason == Reason::ScaleDown { asked: true };
+            assert_eq!(answer, if asked { Ok(reason.clone()) } else { kept }, "{reason:?}: {by}");
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use super::{
     Adapter, Adapters, AgentProgram, Auth, AwsProvider, BreakerOf, BudgetOf, Claims, ConditionRule,
-    Conditions, Config, DeclaredOf, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log,
-    Machines, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section, Sentinel,
-    SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
+    Conditions, Config, DeclaredOf, Deletion, FleetNodes, GcpProvider, Issuer, LambdaProvider,
+    Limits, Log, Machines, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section,
+    Sentinel, SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
     WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The sections in reading order: how the key is written, and where its defaults are.
-const SECTIONS: [(&str, Section); 35] = [
+const SECTIONS: [(&str, Section); 36] = [
     ("", Config::SECTION),
     ("tls", Tls::SECTION),
     ("auth", Auth::SECTION),
@@ -45,6 +45,7 @@ const SECTIONS: [(&str, Section); 35] = [
     ("providers.NAME, `type: static`, hosts[]", StaticHost::SECTION),
     ("pools.NAME", DeclaredOf::SECTION),
     ("retention", Retention::SECTION),
+    ("deletion", Deletion::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
 ];

@@ -2,6 +2,7 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
+use crate::pool::protects;
 use crate::pulse::Sample;
 use crate::safety;
 use argosy_core::adapter::AdapterSpec;
@@ -15,6 +16,7 @@ use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
+use argosy_core::protect::Protection;
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
 use argosy_store::view::{Stored, View};
@@ -53,6 +55,7 @@ pub(super) struct Seen {
     utilization: Option<f32>,
     lost_for: Option<SignedDuration>,
     reported_at: Option<Timestamp>,
+    protected: Option<Protection>,
     /// What came of the cure that was last tried, if that is known and not written down yet.
     pub(super) concluded: Option<String>,
 }
@@ -100,7 +103,7 @@ impl Scene {
                     .provider_books()
                     .map(|book| (book.value.name.clone(), book.clone()))
                     .collect(),
-                stopped: stopped(view, &resource.value.tenant, &pool_name),
+                stopped: stopped(view, &resource.value.tenant, &pool_name, id),
                 turn: ours.map(turn),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
                 resource: resource.clone(),
@@ -254,6 +257,7 @@ impl Seen {
             notice: self.record.value.notice.as_ref(),
             commanded: self.commanded,
             reported_at: self.reported_at,
+            protected: self.protected,
         }
     }
 }
@@ -284,6 +288,7 @@ fn seen(
         // While nothing excuses silence, who is not heard is marked; so who is not marked is heard.
         heard: !excused || live.heard_at.is_some(),
         reported_at: live.reported_at,
+        protected: protects(view, &record.value),
         utilization: None,
         lost_for: lost_since
             .filter(|_| !excused)
@@ -356,8 +361,9 @@ fn busy(sample: &Sample) -> Option<f32> {
 }
 
 /// Why nothing is done by ourselves in a pool now.
-pub(super) fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
-    safety::stopped(view, tenant, pool, &[Area::Fleet, Area::Pool(tenant, pool)])
+pub(super) fn stopped(view: &View, tenant: &str, pool: &str, id: ResourceId) -> Option<String> {
+    let areas = [Area::Fleet, Area::Pool(tenant, pool)];
+    safety::stopped(view, tenant, (pool, Some(id)), &areas)
 }
 
 /// Nothing was ever bought.

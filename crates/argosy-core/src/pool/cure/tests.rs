@@ -32,6 +32,7 @@ fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) 
         notice: None,
         commanded: false,
         reported_at: None,
+        protected: None,
     };
     let treatment = treat(&member, &ladder(), Some(&ABILITIES), at(0));
     assert_eq!(

@@ -238,7 +238,12 @@ where
         let provider = self.member(index).map(|member| member.instance.order.provider.as_str());
         let facts = provider.and_then(|name| self.picture.providers.get(name));
         let frozen = facts.and_then(|facts| facts.frozen).map(|frozen| frozen.message.as_str());
-        let brakes = Brakes { frozen, stopped: self.picture.stopped };
+        let brakes = Brakes {
+            frozen,
+            stopped: self.picture.stopped,
+            protected: self.member(index).and_then(|member| member.protected),
+            shrink_forced: self.picture.resource.shrink_forced,
+        };
         gate::permit(reason.clone(), &brakes).map(drop)
     }
 
@@ -673,10 +678,16 @@ where
         let abilities = abilities.map(|facts| &facts.abilities);
         let because = cure::ailment(member);
         let treatment = cure::treat(member, self.picture.spec, abilities, self.now);
-        if treatment == Treatment::Replace
-            && let Some(why) = self.in_vain(member.instance.number)
-        {
-            return (why, true);
+        if treatment == Treatment::Replace {
+            if let Some(why) = self.in_vain(member.instance.number) {
+                return (why, true);
+            }
+            let replaced = Reason::Replaced { by: None, because: because.clone() };
+            if let Err(held @ Held::Protected(_)) = self.permit(index, &replaced) {
+                let why = format!("it is not replaced: {held}");
+                self.keep(index, held);
+                return (why, true);
+            }
         }
         match (treatment, member.node) {
             (Treatment::Diagnose, Some(node)) => {
@@ -852,6 +863,14 @@ where
                     }
                 }
                 None => {
+                    let (by, because) = (None, because);
+                    // A protected node stays what it is, until a person says otherwise.
+                    if let Err(held @ Held::Protected(_)) =
+                        self.permit(index, &Reason::Replaced { by, because })
+                    {
+                        self.keep(index, held);
+                        continue;
+                    }
                     let member = self.member(index);
                     let key = member.map(|member| (busy(member), member.instance.ordered_at, at));
                     waiting.extend(key);
@@ -1077,6 +1096,7 @@ where
 
     fn finish(mut self) -> Plan {
         self.count();
+        self.write_blocked();
         if let Some(chooser) = self.chooser.as_ref().filter(|_| !self.plan.buy.is_empty()) {
             let ordered = chooser.ordered;
             self.book_mut().ordered = ordered;
@@ -1089,6 +1109,19 @@ where
             Outcome::Waiting
         };
         self.plan
+    }
+
+    /// Writes down in the records which machines are to go and stay, and what keeps them.
+    fn write_blocked(&mut self) {
+        let kept: HashMap<usize, &Held> =
+            self.summary.kept.iter().map(|(index, held)| (*index, held)).collect();
+        let blocked = self.picture.members.iter().enumerate().filter_map(|(index, member)| {
+            let held = kept.get(&index).filter(|_| !self.departing.contains(&index)).copied();
+            member.instance.blocked(held, self.now)?;
+            Some(Step::Block { instance: member.instance.id.clone(), held: held.cloned() })
+        });
+        let blocked: Vec<Step> = blocked.collect();
+        self.plan.steps.extend(blocked);
     }
 
     /// Who is ready, and who is waited for.

@@ -279,6 +279,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
         conditions: conditions(config).map_err(|errors| Failure::usage(errors.join("; ")))?,
         nodes: config.nodes.settings(),
         machines: config.machines.settings(),
+        protect_new: config.deletion.protect,
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),
