@@ -1,4 +1,4 @@
-use super::{Brakes, Guards, Held, permit, reap, release};
+use super::{Brakes, Guards, Held, permit, reap, release, strength};
 use crate::fixture::{at, permitted};
 use crate::instance::fixture::{OURS, instance_id, intent, machine_of};
 use crate::instance::{Instance, Reason, State};
@@ -134,6 +134,35 @@ fn r2_m19_every_reason_meets_the_label_and_force_lets_a_person_shrink() {
             assert_eq!(answer, if asked { Ok(reason.clone()) } else { kept }, "{reason:?}: {by}");
         }
     }
+}
+
+/// Whatever is asked for while a machine leaves, or is to leave, the strongest reason stands.
+#[test]
+fn r2_m4_a_stronger_reason_replaces_a_weaker_one_and_no_other() {
+    let intent = intent(1);
+    let machine = machine_of(&intent, "i-1", MachineState::Running);
+    let running = intent.answered(Ok(&machine), at(10));
+    let running = running.registered(&crate::instance::fixture::node_id(1), at(20)).unwrap();
+    for (first, _) in reasons() {
+        let departing = running.departing(permitted(first.clone()), at(99), at(30)).unwrap();
+        let (leaving, _) = owned(&first);
+        for (next, _) in reasons() {
+            let stronger = strength(&first) < strength(&next);
+            let stands = if stronger { &next } else { &first };
+            let departing = departing.departing(permitted(next.clone()), at(500), at(40));
+            assert_eq!(departing.is_some(), stronger, "{next:?} after {first:?}");
+            if let Some(departure) = departing.and_then(|it| it.departure) {
+                assert_eq!((&departure.reason, departure.deadline), (stands, at(99)));
+            }
+            let leaving = leaving.leaving(permitted(next.clone()), at(40));
+            assert_eq!(leaving.is_some(), stronger, "{next:?} after {first:?}");
+            if let Some(State::Terminating(leaving)) = leaving.map(|it| it.state) {
+                assert_eq!(&leaving.reason, stands);
+            }
+        }
+    }
+    let strongest = reasons().into_iter().max_by_key(|(reason, _)| strength(reason));
+    assert_eq!(strongest.map(|(reason, _)| reason), Some(Reason::PoolDeleted));
 }
 
 #[test]

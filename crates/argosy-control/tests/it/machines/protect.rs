@@ -10,6 +10,7 @@ use argosy_core::access::Caller;
 use argosy_core::breaker::{Breaker, Pause, Scope};
 use argosy_core::command::CommandKind;
 use argosy_core::instance::State;
+use argosy_core::machine::Trouble;
 use argosy_store::Txn;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -145,16 +146,19 @@ async fn r2_m19_no_autoscaler_shrinks_a_protected_pool() {
 async fn r2_m19_a_protected_node_is_never_chosen() {
     let world = settled(4, json!({"image": "one", "drainFor": "1m", "minReady": "0s"})).await;
     // The oldest goes first otherwise.
-    let kept = world.members().remove(0);
+    let (kept, other) = (world.members().remove(0), world.members().remove(1));
     let nodes = &world.control.nodes;
-    nodes.protect(&user(), &kept, true, "runs the acceptance test").await.unwrap();
+    for node in [&kept, &other] {
+        nodes.protect(&user(), node, true, "runs the acceptance test").await.unwrap();
+    }
     let lives = |world: &World| world.cloud().living().contains(&kept);
     assert_eq!(
-        came(world.set(&user(), json!({"nodeCount": 0}), Write::default()).await),
+        came(world.set(&user(), json!({"nodeCount": 1}), Write::default()).await),
         "conflict"
     );
     assert_eq!(came(world.end(&user(), true, Write::default()).await), "conflict");
     assert_eq!(came(world.terminate_node(&kept).await), "conflict");
+    nodes.protect(&user(), &other, false, "one is enough").await.unwrap();
     world.set(&user(), json!({"nodeCount": 2}), Write::default()).await.unwrap();
     world.soon("two went", |world| world.paid_for() == 2).await;
     world.set(&user(), json!({"image": "two"}), Write::default()).await.unwrap();
@@ -193,7 +197,12 @@ async fn r2_m19_everything_new_is_protected_where_the_deployment_wants_it() {
 
 #[tokio::test(start_paused = true)]
 async fn r2_m4_where_nothing_runs_a_deletion_ends_in_seconds() {
-    let world = settled(0, json!({})).await;
+    // It never got a machine, and asks for one again and again.
+    let world = World::with(settings()).await;
+    let (code, message) = ("ZONE_RESOURCE_POOL_EXHAUSTED".to_owned(), "none left".to_owned());
+    world.cloud().lie(|lies| lies.refuse = Some(Trouble::Capacity { code, message }));
+    super::ordered(&world, json!({"nodeCount": 4})).await;
+    world.pass(minutes(5)).await;
     let began = world.now();
     world.delete(pool("a", "p")).await;
     world.soon("it is gone", |world| world.get(pool("a", "p")).is_none()).await;
