@@ -764,7 +764,11 @@ fn paths(path: &str) -> Vec<Parameter> {
         ("node_id", "What the node registered as.", text()),
         ("command_id", "The command's id.", text()),
         ("policy", "The policy's name.", of("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")),
-        ("pool", "The pool's name.", text()),
+        (
+            "pool",
+            "The pool: by the name that its nodes carry, by `CLUSTER%2FNAME`, or by its own name if just one has it.",
+            text(),
+        ),
         ("instance_id", "The instance's id, or what its provider calls the machine.", text()),
         ("provider", "The provider's name in the server's configuration.", text()),
         ("machine_id", "What the provider calls the machine, its slashes percent-encoded.", text()),
