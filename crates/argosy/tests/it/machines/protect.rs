@@ -100,7 +100,7 @@ async fn r2_m4_an_admin_ends_a_drain_that_has_begun() {
     assert_eq!(refused.status, 400, "{}", refused.text);
     has(&refused.text, &["reason=TEXT"]);
     let args = ["nodepool", "delete", "default/workers", "--now", "--yes"];
-    yard.cli(&args).await.expect(2);
+    yard.cli(&args).await.expect(64);
     let args = [&args[..], &["--reason", "the power is off"]].concat();
     let began = Instant::now();
     yard.cli(&args).await.expect(0);
@@ -155,13 +155,13 @@ async fn r2_m19_what_is_protected_is_ended_by_force_of_an_admin_alone() {
     let off = json!({ "labels": { LABEL: null } });
     ann.patch(&path, &off).await.expect(200);
     ann.patch(&whole, &off).await.expect(200);
-    let args = ["node", "protect", first, "--reason", "runs the acceptance test"];
-    ann.cli(&args).await.expect(0);
+    let protection = format!("{OWN}/nodes/{first}/protection");
+    ann.put(&protection, &json!({ "reason": "runs the acceptance test" })).await.expect(200);
     assert_eq!(ann.delete(&path).await.status, 409);
     ann.patch(&path, &fewer).await.expect(200);
     let left = settled(ann, &path, 1).await;
     assert_eq!(left, BTreeSet::from([first.clone()]), "the others went");
-    ann.cli(&["node", "unprotect", first, "--reason", "it is over"]).await.expect(0);
+    ann.delete(&format!("{protection}?reason=it+is+over")).await.expect(200);
     delete(ann, &path).await;
 }
 
@@ -178,7 +178,14 @@ async fn r2_m20_a_pause_is_of_one_pool_and_ends_with_it() {
     let paused = server.cli(&["pause", "--pool", "gold", "--reason", "incident 1"]).await;
     paused.expect(0);
     has(&paused.err, &["paused for pool prod.gold", "argosy resume --pool prod.gold"]);
-    server.cli(&["pause", "--pool", "silver", "--reason", "incident 1"]).await.expect(2);
+    server.cli(&["pause", "--pool", "silver", "--reason", "incident 1"]).await.expect(1);
+    let kept = open(&server).await.pop().map(|it| text(&it, "/id").to_owned()).expect("two");
+    let reason = ["--reason", "runs the acceptance test"];
+    server.cli(&[&["node", "protect", &kept][..], &reason].concat()).await.expect(0);
+    let refused = server.cli(&["nodepool", "delete", "prod/gold", "--yes"]).await;
+    has(&refused.err, &["its node", &kept, "argosy node unprotect"]);
+    refused.expect(5);
+    server.cli(&[&["node", "unprotect", &kept][..], &reason].concat()).await.expect(0);
     delete(&server, &path).await;
     let safety = server.get(&format!("{OWN}/safety")).await.expect(200);
     assert_eq!(safety["pauses"], json!([]), "{safety:#}");
