@@ -66,6 +66,12 @@ pub struct WriteOptions {
     pub idempotency_key: Option<String>,
     /// A PATCH replaces what it mentions instead of merging.
     pub replace: bool,
+    /// Also what the label `argosy.dev/protected` keeps; for admins, with a reason.
+    pub force: bool,
+    /// A deletion terminates machines without draining their nodes; for admins, with a reason.
+    pub now: bool,
+    /// Why; it is kept in the audit log.
+    pub reason: Option<String>,
 }
 
 /// Why a request failed.
@@ -327,6 +333,14 @@ fn with_options(mut request: RequestBuilder, options: &WriteOptions) -> RequestB
     }
     if options.replace {
         request = request.query(&[("strategy", "replace")]);
+    }
+    for (name, given) in [("force", options.force), ("now", options.now)] {
+        if given {
+            request = request.query(&[(name, "true")]);
+        }
+    }
+    if let Some(reason) = &options.reason {
+        request = request.query(&[("reason", reason)]);
     }
     if let Some(revision) = options.if_match {
         request = request.header(IF_MATCH, format!("\"{revision}\""));

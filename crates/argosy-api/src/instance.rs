@@ -110,6 +110,10 @@ pub struct Instance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub departure: Option<Departure>,
+    /// That it is to go and stays for now, and what keeps it: it still costs; absent if nothing keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub blocked: Option<BlockedTermination>,
     /// How often the provider was asked to do what the state says.
     #[schema(minimum = 0)]
     pub calls: u32,
@@ -145,6 +149,18 @@ pub struct Departure {
     /// When it is terminated although work may be left.
     #[schema(format = "date-time")]
     pub deadline: String,
+}
+
+/// That an instance is to go and stays for now: it keeps its node, its seat and its cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BlockedTermination {
+    /// One word for what keeps it: `Protected`, `Paused`, `ProviderSuspended`.
+    pub guard: String,
+    /// A sentence.
+    pub message: String,
+    /// Since when.
+    #[schema(format = "date-time")]
+    pub since: String,
 }
 
 /// One attempt to make a node well.

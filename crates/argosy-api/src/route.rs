@@ -90,6 +90,10 @@ pub enum Operation {
     GetNode,
     /// Forgets a node.
     DeleteNode,
+    /// Protects a node.
+    ProtectNode,
+    /// Protects it no more.
+    UnprotectNode,
     /// What happened on a node.
     NodeEvents,
     /// Everything that was written down about a node.
@@ -495,7 +499,7 @@ fn resources(scope: Scope) -> Vec<Route> {
                 format!("Change spec or labels of a {noun}."),
             )
         }
-        .with(vec![strategy(), dry_run(), if_match()]),
+        .with(vec![strategy(), dry_run(), if_match(), force(), reason()]),
         Route {
             answers: vec![Answer {
                 status: 202,
@@ -513,7 +517,7 @@ fn resources(scope: Scope) -> Vec<Route> {
                 format!("Delete a {noun} and what it owns."),
             )
         }
-        .with(vec![dry_run(), if_match()]),
+        .with(vec![dry_run(), if_match(), now(), force(), reason()]),
         Route {
             body: Some(Body { schema: "ForceDelete", media: &[JSON], len_max: BODY_LEN_MAX }),
             answers: vec![Answer {
@@ -762,7 +766,11 @@ fn paths(path: &str) -> Vec<Parameter> {
         ("node_id", "What the node registered as.", text()),
         ("command_id", "The command's id.", text()),
         ("policy", "The policy's name.", of("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")),
-        ("pool", "The pool's name.", text()),
+        (
+            "pool",
+            "The pool: by the name that its nodes carry, by `CLUSTER%2FNAME`, or by its own name if just one has it.",
+            text(),
+        ),
         ("instance_id", "The instance's id, or what its provider calls the machine.", text()),
         ("provider", "The provider's name in the server's configuration.", text()),
         ("machine_id", "What the provider calls the machine, its slashes percent-encoded.", text()),
@@ -859,6 +867,31 @@ fn watch_parameters() -> Vec<Parameter> {
             revision(),
         ),
     ]
+}
+
+fn now() -> Parameter {
+    query(
+        "now",
+        "Terminate its machines without draining their nodes, also if it is being deleted already; for admins, \
+         with a `reason`.",
+        json!({ "type": "boolean", "default": false }),
+    )
+}
+
+fn force() -> Parameter {
+    query(
+        "force",
+        "Also what the label `argosy.dev/protected` keeps; for admins, with a `reason`.",
+        json!({ "type": "boolean", "default": false }),
+    )
+}
+
+fn reason() -> Parameter {
+    query(
+        "reason",
+        "Why; it is kept in the audit log. Needed with `now` and `force`.",
+        json!({ "type": "string", "minLength": 1, "maxLength": 1024 }),
+    )
 }
 
 /// A number that counts commits or records.

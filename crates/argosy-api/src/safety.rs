@@ -28,10 +28,14 @@ pub struct Brakes {
 /// Somebody stopped all automatic action, for everything or for one pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pause {
-    /// Only this pool; absent for everything.
+    /// Only this pool, by the name that its nodes carry; absent for everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub pool: Option<String>,
+    /// That pool's uid, if it is a declared one: another pool that is given its name later is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "uuid")]
+    pub pool_id: Option<String>,
     /// Who.
     pub by: String,
     /// Why.

@@ -4,6 +4,7 @@ pub(crate) mod sheet;
 
 use crate::node::Nodes;
 use crate::office::{Office, allow_verb};
+use crate::pool::protects_node;
 use crate::pulse::Moment;
 use crate::resource::key_id;
 use crate::safety::{Beyond, Judged};
@@ -17,8 +18,8 @@ use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::CommandId;
 use argosy_core::invariant::Cause;
 use argosy_core::node::{Flag, Node, NodeId};
+use argosy_core::protect::Protection;
 use argosy_core::remedy::{Effect, Impact, effect};
-use argosy_core::resource::Kind;
 use argosy_store::entity::{IdempotencyKey, Made};
 use argosy_store::view::View;
 use argosy_store::{Revision, Txn};
@@ -26,9 +27,6 @@ use jiff::{SignedDuration, Timestamp};
 use sheet::Sheet;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The label of a node, or of its pool, that makes a termination need force and a reason (F11).
-pub(crate) const PROTECTED: &str = "argosy.dev/protected";
 
 /// How many commands are remembered whose outcome was said again. An agent that lost our answer says
 /// it twice, one that is broken for ever: the audit log needs to know once.
@@ -254,8 +252,10 @@ impl Commands {
         if let Some(expected) = new.if_revision.filter(|expected| *expected != current) {
             return Err(Error::Changed { expected, current });
         }
-        if new.kind == CommandKind::Terminate && is_protected(view, &found.value) {
-            allow_protected(caller, &found.value, new)?;
+        if new.kind == CommandKind::Terminate
+            && let Some(by) = protects_node(view, &found.value)
+        {
+            allow_protected(caller, &found.value, by, new)?;
         }
         let open = Sheet::of(view, found).open();
         let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
@@ -535,21 +535,13 @@ fn earlier<'v>(
     }
 }
 
-fn is_protected(view: &View, node: &Node) -> bool {
-    let marked = node.labels.get(PROTECTED) == Some("true");
-    let pool = node.pool.as_deref().filter(|_| !marked);
-    marked
-        || pool.is_some_and(|pool| {
-            view.labelled(PROTECTED, "true").any(|resource| {
-                let resource = &resource.value;
-                let theirs = resource.tenant == node.tenant && resource.kind == Kind::NodePool;
-                theirs && resource.name.to_string() == pool
-            })
-        })
-}
-
 /// Whether somebody may, and really wants to, terminate a protected node (F11).
-fn allow_protected(caller: &Caller, node: &Node, new: &NewCommand) -> Result<(), Error> {
+fn allow_protected(
+    caller: &Caller,
+    node: &Node,
+    by: Protection,
+    new: &NewCommand,
+) -> Result<(), Error> {
     let forced = new.parameters.get("force").is_some_and(|force| force == "true");
     let reason = new.parameters.get("reason").unwrap_or(&new.reason);
     let complain = |field, message: String| {
@@ -557,13 +549,14 @@ fn allow_protected(caller: &Caller, node: &Node, new: &NewCommand) -> Result<(),
     };
     if !forced {
         return Err(Error::Precondition(format!(
-            "node {} is protected by the label {PROTECTED}; it is terminated only with the parameter \
+            "node {} is not terminated: {by}. Take the label off, or, with the role admin, add the parameter \
              force=true and a reason",
             node.id
         )));
     }
     if reason.trim().is_empty() {
-        let message = format!("node {} is protected; say why it is to be terminated", node.id);
+        let message =
+            format!("node {}: {by}; say why it is to be terminated all the same", node.id);
         return complain("reason", message);
     }
     allow_verb(caller, Verb::Force)

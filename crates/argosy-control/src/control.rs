@@ -53,6 +53,8 @@ pub struct Settings {
     pub nodes: NodeSettings,
     /// How machines are bought, watched and returned.
     pub machines: MachineSettings,
+    /// Whether every new cluster and node pool gets the label `argosy.dev/protected`.
+    pub protect_new: bool,
     /// How long a tombstone is kept.
     pub tombstones_kept: SignedDuration,
     /// How long an idempotency key is remembered.

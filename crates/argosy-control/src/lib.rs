@@ -44,6 +44,8 @@ pub mod census;
 
 mod loops;
 
+mod pool;
+
 mod office;
 
 mod control;

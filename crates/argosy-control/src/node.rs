@@ -13,7 +13,9 @@ use crate::command::sheet::abandon;
 use crate::loops::notes::{Note, Refusal, commands_wait};
 use crate::office::{Mutation, Office, allow_verb};
 use crate::policy::PolicyBook;
+use crate::pool::protects_node;
 use crate::pulse::{Known, Live, Moment, Pulse, PulseBoard, Sample, Via};
+use crate::safety::given;
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Decision, Role, Verb, may_see};
 use argosy_core::command::Command;
@@ -25,6 +27,7 @@ use argosy_core::node::{
     Duty, Flag, Liveness, Node, NodeId, NodeStatus, RegisterError, Registrar, Registration, Told,
     register,
 };
+use argosy_core::protect::{PROTECTED, Protection, is_protected};
 use argosy_core::search::{Filter, Order};
 use argosy_core::why::{self, Noted, Why};
 use argosy_store::Txn;
@@ -512,6 +515,40 @@ impl Nodes {
         Ok(why::why(&node, &ledger, &commands, self.office.clock.now()))
     }
 
+    /// Puts the label `argosy.dev/protected` on a node, or takes it off: while it is there, nothing that we do by
+    /// ourselves ends its machine, and what people ask for has to be forced. A registration does not change it.
+    ///
+    /// # Errors
+    /// `NodeNotFound`; `Forbidden`; `Invalid` without a reason.
+    pub async fn protect(
+        &self,
+        caller: &Caller,
+        node: &str,
+        protected: bool,
+        reason: &str,
+    ) -> Result<(Stored<Node>, Live), Error> {
+        allow_verb(caller, Verb::Write)?;
+        let reason = given(reason)?;
+        let decide = |view: &View, now: Timestamp| {
+            let found = self.find(view, caller, node)?;
+            if is_protected(&found.value.labels) == protected {
+                return Ok((None, ()));
+            }
+            let labels = found.value.labels.clone();
+            let (action, labels) = match protected {
+                true => ("protect", labels.with(PROTECTED, "true")),
+                false => ("unprotect", labels.without(PROTECTED)),
+            };
+            let after = Arc::new(Node { labels, ..(*found.value).clone() });
+            let change = Mutation::update(action, found, after).because(reason);
+            let mut txn = Txn::at(now);
+            Office::write_node(&mut txn, change, Cause::Other, &[], caller, now)?;
+            Ok((Some(txn), ()))
+        };
+        self.office.decide(decide).await?;
+        self.get(caller, node)
+    }
+
     /// Forgets a node: one that is terminated or unreachable, or any with `force`. It may register
     /// again under its id.
     ///
@@ -530,6 +567,13 @@ impl Nodes {
             let value = &found.value;
             let gone = matches!(value.duty, Duty::Terminated(_))
                 || value.liveness == Liveness::Unreachable;
+            if protects_node(view, value) == Some(Protection::Node) && !force {
+                return Err(Error::Precondition(format!(
+                    "node {node} is not forgotten: {}. Take the label off (argosy node unprotect {node} --reason \
+                     TEXT), or force it",
+                    Protection::Node
+                )));
+            }
             if !gone && !force {
                 return Err(Error::Precondition(format!(
                     "node {node} is {} and heard; terminate it first, or force it",

@@ -1,9 +1,11 @@
 //! Clusters and node pools: create, read, list, watch, patch, delete.
 
 use crate::office::{Mutation, Office, allow_verb};
+use crate::pool;
+use crate::safety::forget_pool;
 use crate::watch::{Scope, Watch, WatchList};
 use crate::{Error, Revision, Stored};
-use argosy_core::access::{Caller, Decision, Verb};
+use argosy_core::access::{Caller, Decision, Verb, may};
 use argosy_core::adapter::{AdapterName, Report};
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::catalog::Catalog;
@@ -12,6 +14,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
 use argosy_core::pool::keeping_size;
+use argosy_core::protect::PROTECTED;
 use argosy_core::resource::{Kind, NewResource, Patch, Resource, Spec, Stamp, Tombstone};
 use argosy_core::search::{Filter, Order};
 use argosy_core::status::{self, AdapterLine};
@@ -44,6 +47,12 @@ pub struct Write {
     pub if_match: Option<Revision>,
     /// Makes a repeated create find the first one's result.
     pub idempotency: Option<Idempotency>,
+    /// Also what the label `argosy.dev/protected` keeps; for admins, with a reason.
+    pub force: bool,
+    /// A deletion terminates machines without draining their nodes; for admins, with a reason.
+    pub now: bool,
+    /// Why; it is kept in the audit log.
+    pub reason: Option<String>,
 }
 
 /// A key the client chose, and a digest of the request it stands for.
@@ -206,7 +215,7 @@ impl Resources {
             name: name.clone(),
             owner: cluster.map(|cluster| cluster.value.id),
             spec: spec.clone(),
-            labels: labels.clone(),
+            labels: self.labels(labels),
         };
         let stamp = Office::stamp(caller, now);
         let adapters = self.office.adapters(*kind);
@@ -246,6 +255,14 @@ impl Resources {
             }
         }
         Ok((Some(txn), (resource, None)))
+    }
+
+    /// The labels of something new: protected, where the deployment wants that and they do not say otherwise.
+    fn labels(&self, labels: &Labels) -> Labels {
+        match self.office.settings.protect_new && labels.get(PROTECTED).is_none() {
+            true => labels.clone().with(PROTECTED, "true"),
+            false => labels.clone(),
+        }
     }
 
     /// What an earlier request with the same key created.
@@ -360,6 +377,7 @@ impl Resources {
         write: Write,
     ) -> Result<Stored<Resource>, Error> {
         allow_verb(caller, Verb::Write)?;
+        allow_force(caller, &write)?;
         let decide = |view: &View, now: Timestamp| {
             let found = self.find(view, caller, Verb::Write, target)?;
             let before = found.resource;
@@ -374,8 +392,13 @@ impl Resources {
             let kept = left.and_then(|left| keeping_size(&before.value.spec, patch, left));
             let patch = kept.as_ref().unwrap_or(patch);
             let patched = before.value.patched(patch, stamp, adapters).map_err(Error::Invalid)?;
-            let Some(after) = patched else { return Ok((None, before.clone())) };
+            let Some(mut after) = patched else { return Ok((None, before.clone())) };
             keep_provider(&before.value, &after)?;
+            if write.force {
+                after.shrink_forced = true;
+            } else {
+                pool::allow_change(view, &self.office.settings.catalog, &before.value, &after)?;
+            }
             let after = self.office.settled(Some(&before.value), after, now);
             let owner = found.cluster.map(|cluster| &*cluster.value);
             let provider = owner.and_then(|cluster| Catalog::provider_of(&cluster.spec));
@@ -394,16 +417,20 @@ impl Resources {
                 return Ok((None, answer));
             }
             let mut txn = Txn::at(now);
-            Office::write(&mut txn, Mutation::update("patch", before, after), caller, now)?;
+            let change = because(Mutation::update("patch", before, after), &write);
+            Office::write(&mut txn, change, caller, now)?;
             Ok((Some(txn), answer))
         };
         self.written(decide).await
     }
 
-    /// Marks it, and what it owns, for deletion. Again is the same as once.
+    /// Marks it, and what it owns, for deletion. Again is the same as once, but that `Write::now` ends drains that
+    /// have begun.
     ///
     /// # Errors
-    /// It does not exist (any more), or is not at the expected revision.
+    /// It does not exist (any more), or is not at the expected revision; `Precondition` if it is protected and not
+    /// forced; `Forbidden` and `Invalid` if it is forced, or without a drain, by somebody else than an admin or
+    /// without a reason.
     pub async fn delete(
         &self,
         caller: &Caller,
@@ -411,23 +438,32 @@ impl Resources {
         write: Write,
     ) -> Result<Stored<Resource>, Error> {
         allow_verb(caller, Verb::Write)?;
+        allow_force(caller, &write)?;
         let decide = |view: &View, now: Timestamp| {
             let before = self.find(view, caller, Verb::Write, target)?.resource;
             expect_revision(before, &write)?;
+            if before.value.deletion.is_none() && !write.force {
+                pool::allow_delete(view, &before.value)?;
+            }
             let children = view.has_children(before.value.id);
-            let adapters = self.office.adapters(before.value.kind);
             let stamp = Office::stamp(caller, now);
-            let Some(after) = before.value.deleted(stamp.clone(), adapters, children) else {
-                return Ok((None, before.clone()));
-            };
-            let after = Arc::new(self.office.settled(Some(&before.value), after, now));
+            let after = deleted(&self.office, &before.value, &stamp, children, write.now);
+            let Some(after) = after.map(Arc::new) else { return Ok((None, before.clone())) };
             let answer = Stored { value: after.clone(), revision: before.revision };
             if write.dry_run {
                 return Ok((None, answer));
             }
             let mut txn = Txn::at(now);
-            delete_children(&mut txn, &self.office, view, before.value.id, &stamp, caller)?;
-            Office::write(&mut txn, Mutation::update("delete", before, after), caller, now)?;
+            delete_children(
+                &mut txn,
+                &self.office,
+                view,
+                (before.value.id, write.now),
+                &stamp,
+                caller,
+            )?;
+            let change = because(Mutation::update("delete", before, after), &write);
+            Office::write(&mut txn, change, caller, now)?;
             Ok((Some(txn), answer))
         };
         self.written(decide).await
@@ -453,7 +489,7 @@ impl Resources {
             let mut txn = Txn::at(now);
             let children = view.children(found.value.id);
             for gone in children.chain([found]) {
-                bury(&mut txn, "force-delete", gone, Some(reason.to_owned()), caller, now)?;
+                bury(&mut txn, view, "force-delete", gone, Some(reason.to_owned()), caller, now)?;
             }
             Ok((Some(txn), ()))
         };
@@ -641,21 +677,35 @@ fn claim_of(resource: &Resource) -> NameClaim {
     }
 }
 
-/// Marks for deletion what a resource owns; says whether there was anything to mark.
+/// A resource marked for deletion, and its machines for the end without a drain if that is wanted; `None` if all of
+/// that is so already.
+fn deleted(
+    office: &Office,
+    before: &Resource,
+    stamp: &Stamp,
+    children: bool,
+    without_drain: bool,
+) -> Option<Resource> {
+    let marked = before.deleted(stamp.clone(), office.adapters(before.kind), children);
+    let hurried = marked.as_ref().unwrap_or(before).deleted_now().filter(|_| without_drain);
+    let after = hurried.or(marked)?;
+    Some(office.settled(Some(before), after, stamp.at))
+}
+
+/// Marks for deletion what a resource owns, and for the end without a drain if that is wanted; says whether there was
+/// anything to mark.
 pub(crate) fn delete_children(
     txn: &mut Txn,
     office: &Office,
     view: &View,
-    owner: ResourceId,
+    (owner, without_drain): (ResourceId, bool),
     stamp: &Stamp,
     caller: &Caller,
 ) -> Result<bool, Error> {
     let mut marked = false;
     for child in view.children(owner) {
-        let adapters = office.adapters(child.value.kind);
-        if let Some(gone) = child.value.deleted(stamp.clone(), adapters, false) {
-            let gone = Arc::new(office.settled(Some(&child.value), gone, stamp.at));
-            let change = Mutation::update("delete", child, gone);
+        if let Some(gone) = deleted(office, &child.value, stamp, false, without_drain) {
+            let change = Mutation::update("delete", child, Arc::new(gone));
             Office::write(txn, change, caller, stamp.at)?;
             marked = true;
         }
@@ -663,9 +713,10 @@ pub(crate) fn delete_children(
     Ok(marked)
 }
 
-/// Removes a record for good: document and name go, a tombstone stays.
+/// Removes a record for good: document and name go, with what was stopped there; a tombstone stays.
 pub(crate) fn bury(
     txn: &mut Txn,
+    view: &View,
     action: &'static str,
     gone: &Stored<Resource>,
     forced: Option<String>,
@@ -674,7 +725,40 @@ pub(crate) fn bury(
 ) -> Result<(), Error> {
     txn.discard(&claim_of(&gone.value));
     txn.overwrite(Arc::new(gone.value.tombstone(now, forced.clone())));
+    forget_pool(txn, view, &gone.value, caller, now);
     Office::write(txn, Mutation::remove(action, gone, forced), caller, now)
+}
+
+/// Whether the caller may do what only administrators may, and says why.
+fn allow_force(caller: &Caller, write: &Write) -> Result<(), Error> {
+    let flag = match (write.now, write.force) {
+        (true, _) => "now=true",
+        (false, true) => "force=true",
+        (false, false) => return Ok(()),
+    };
+    if may(caller, Verb::Force) != Decision::Allow {
+        let without = match write.now {
+            true => "without it, nodes are drained first, each until its deadline at the latest",
+            false => "without it, take the label argosy.dev/protected off first",
+        };
+        return Err(Error::Forbidden(format!("{flag} needs the role admin; {without}")));
+    }
+    match write.reason.as_deref().map(str::trim) {
+        None | Some("") => {
+            let sentence =
+                format!("{flag} needs a reason: add reason=TEXT; it is kept in the audit log");
+            Err(Error::Invalid(vec![FieldError::new("reason", Constraint::Required, sentence)]))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// A change with the reason that was given for it.
+fn because<'a>(change: Mutation<'a>, write: &Write) -> Mutation<'a> {
+    match write.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+        Some(reason) => change.because(reason),
+        None => change,
+    }
 }
 
 fn expect_revision(found: &Stored<Resource>, write: &Write) -> Result<(), Error> {

@@ -1,20 +1,24 @@
 //! The brakes: pauses by people, breakers by ourselves, and how much of each budget is used.
 
-use crate::office::{Mutation, Office, allow_verb};
+use crate::office::{Mutation, Office, allow_verb, system};
+use crate::pool::{cluster_of, node_pool_name};
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::breaker::{Area, Breaker, Closed, Pause, Scope};
 use argosy_core::command::{Command, CommandKind, CommandState, REASON_LEN_MAX};
 use argosy_core::field::{Constraint, FieldError};
+use argosy_core::id::ResourceId;
 use argosy_core::instance::{Reason, State};
 use argosy_core::liveness::Excuse;
 use argosy_core::nearest::nearest;
 use argosy_core::node::NodeId;
+use argosy_core::pool::{BY, pool_name};
 use argosy_core::remedy;
 pub use argosy_core::remedy::{BudgetUse, Impact};
 use argosy_core::remedy::{Effect, Fleet, LastDisruption, Leaving, Subject, budgets};
-use argosy_core::resource::Kind;
+use argosy_core::resource::{Kind, Resource};
 use argosy_store::Txn;
+use argosy_store::engine::Fence;
 use argosy_store::view::View;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -94,18 +98,20 @@ impl Safety {
         allow_verb(caller, Verb::Write)?;
         let reason = given(reason)?;
         let decide = |view: &View, now: Timestamp| {
-            if let Some(pool) = pool {
-                known_pool(view, &caller.tenant, pool)?;
-            }
+            let (pool, pool_id) = match pool {
+                Some(pool) => known_pool(view, &caller.tenant, pool)?,
+                None => (None, None),
+            };
             let pause = Arc::new(Pause {
                 tenant: caller.tenant.clone(),
-                pool: pool.map(str::to_owned),
+                pool,
+                pool_id,
                 by: caller.subject.clone(),
                 reason: reason.to_owned(),
                 at: now,
             });
             let mut txn = Txn::at(now);
-            let change = match view.pause(&caller.tenant, pool) {
+            let change = match find_pause(view, &pause) {
                 Some(before) => Mutation::update("pause", before, pause.clone()),
                 None => Mutation { action: "pause", ..Mutation::create(pause.clone()) },
             };
@@ -113,7 +119,8 @@ impl Safety {
             Ok((Some(txn), pause))
         };
         let (revision, value) = self.office.decide(decide).await?;
-        warn!(tenant = value.tenant, pool, by = value.by, reason, "automatic action is paused");
+        let (tenant, pool, by) = (&value.tenant, &value.pool, &value.by);
+        warn!(tenant, pool, by, reason, "automatic action is paused");
         Ok(Stored { value, revision })
     }
 
@@ -124,7 +131,9 @@ impl Safety {
     pub async fn resume(&self, caller: &Caller, pool: Option<&str>) -> Result<bool, Error> {
         allow_verb(caller, Verb::Write)?;
         let decide = |view: &View, now: Timestamp| {
-            let Some(pause) = view.pause(&caller.tenant, pool) else { return Ok((None, false)) };
+            let Some(pause) = pause_named(view, &caller.tenant, pool) else {
+                return Ok((None, false));
+            };
             let mut txn = Txn::at(now);
             Office::put(&mut txn, Mutation::remove("resume", pause, None), caller, now);
             Ok((Some(txn), true))
@@ -196,22 +205,111 @@ pub(crate) fn given(reason: &str) -> Result<&str, Error> {
     }
 }
 
-/// A misspelt pool would be paused in vain, and nobody would know.
-fn known_pool(view: &View, tenant: &str, pool: &str) -> Result<(), Error> {
-    let of_nodes = view.nodes().filter(|node| node.value.tenant == tenant);
-    let of_nodes = of_nodes.filter_map(|node| node.value.pool.as_deref());
+/// A pool by the name that its nodes carry, and its id if it is declared.
+type PoolKey = (Option<String>, Option<ResourceId>);
+
+/// Which pool is meant: by the name that nodes carry, by CLUSTER/NAME, or by its own name if just one has it. A
+/// misspelt pool would be paused in vain, and nobody would know.
+fn known_pool(view: &View, tenant: &str, pool: &str) -> Result<PoolKey, Error> {
     let declared = view.resources(Kind::NodePool).filter(|pool| pool.value.tenant == tenant);
-    let declared = declared.map(|pool| pool.value.name.as_str());
-    let pools: BTreeSet<&str> = of_nodes.chain(declared).collect();
-    if pools.contains(pool) {
-        return Ok(());
+    let declared: Vec<(String, String, &Resource)> = declared
+        .filter_map(|found| {
+            let cluster = &cluster_of(view, &found.value)?.value.name;
+            let path = format!("{cluster}/{}", found.value.name);
+            Some((pool_name(cluster, &found.value.name), path, &*found.value))
+        })
+        .collect();
+    let known =
+        |(name, _, found): &(String, String, &Resource)| (Some(name.clone()), Some(found.id));
+    if let Some(found) = declared.iter().find(|(name, path, _)| name == pool || path == pool) {
+        return Ok(known(found));
     }
-    let meant = match nearest(pool, pools) {
-        Some(meant) => format!("; did you mean '{meant}'?"),
-        None => String::new(),
+    let of_nodes = view.nodes().filter(|node| node.value.tenant == tenant);
+    let of_nodes: BTreeSet<&str> = of_nodes.filter_map(|node| node.value.pool.as_deref()).collect();
+    if of_nodes.contains(pool) {
+        return Ok((Some(pool.to_owned()), None));
+    }
+    let refuse = |message: String| {
+        Err(Error::Invalid(vec![FieldError::new("pool", Constraint::Enum, message)]))
     };
-    let message = format!("there is no pool '{pool}'{meant}");
-    Err(Error::Invalid(vec![FieldError::new("pool", Constraint::Enum, message)]))
+    let short: Vec<_> =
+        declared.iter().filter(|(_, _, found)| found.name.as_str() == pool).collect();
+    match short.as_slice() {
+        [one] => Ok(known(one)),
+        [] => {
+            let names = declared.iter().map(|(name, ..)| name.as_str());
+            let meant = nearest(pool, of_nodes.into_iter().chain(names).collect::<BTreeSet<_>>());
+            let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
+            refuse(format!("there is no pool '{pool}'{meant}"))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, ..)| name.as_str()).collect();
+            let (count, names) = (names.len(), names.join(", "));
+            refuse(format!("{count} pools are named '{pool}'; say which one: {names}"))
+        }
+    }
+}
+
+/// The pause that another one replaces.
+fn find_pause<'v>(view: &'v View, pause: &Pause) -> Option<&'v Stored<Pause>> {
+    let same = |known: &&Stored<Pause>| match &pause.pool {
+        Some(pool) => known.value.is_of(&pause.tenant, pool, pause.pool_id),
+        None => known.value.tenant == pause.tenant && known.value.pool.is_none(),
+    };
+    view.pauses().find(same)
+}
+
+/// The pause of a pool as somebody names it, also if nobody else knows such a pool any more.
+fn pause_named<'v>(view: &'v View, tenant: &str, pool: Option<&str>) -> Option<&'v Stored<Pause>> {
+    let (name, id) = match pool.map(|pool| (pool, known_pool(view, tenant, pool))) {
+        None => (None, None),
+        Some((_, Ok(known))) => known,
+        Some((pool, Err(_))) => (Some(pool.to_owned()), None),
+    };
+    find_pause(view, &pause_of(tenant, name.as_deref(), id))
+}
+
+/// Removes what stops us in a pool together with the pool, so that the next one of its name begins without.
+pub(crate) fn forget_pool(
+    txn: &mut Txn,
+    view: &View,
+    pool: &Resource,
+    caller: &Caller,
+    now: Timestamp,
+) {
+    let Some(name) = node_pool_name(view, pool) else { return };
+    let paused = |pause: &&Stored<Pause>| pause.value.is_of(&pool.tenant, &name, Some(pool.id));
+    for pause in view.pauses().filter(paused) {
+        Office::put(txn, Mutation::remove("resume", pause, None), caller, now);
+    }
+    let scope = Area::Pool(&pool.tenant, &name).scope();
+    if let Some(breaker) = view.breakers().find(|breaker| breaker.value.scope == scope) {
+        Office::put(txn, Mutation::remove("close", breaker, None), caller, now);
+    }
+}
+
+/// Brings pauses up to date that were written down before they knew their pool's id: those of a declared pool, also
+/// by its own name if just one has it, which paused nothing then.
+pub(crate) async fn upgrade_pauses(office: &Office, fence: &Fence) -> Result<(), Error> {
+    let caller = system(BY);
+    let decide = |view: &View, now: Timestamp| {
+        let mut txn = Txn::at(now);
+        txn.fence(fence.clone());
+        for before in view.pauses().filter(|pause| pause.value.pool_id.is_none()) {
+            let tenant = &before.value.tenant;
+            let Some(name) = before.value.pool.as_deref() else { continue };
+            let Ok((pool, Some(id))) = known_pool(view, tenant, name) else { continue };
+            let after = Pause { pool, pool_id: Some(id), ..(*before.value).clone() };
+            Office::put(&mut txn, Mutation::remove("upgrade", before, None), &caller, now);
+            let known = view.pauses().any(|pause| pause.value.pool_id == Some(id));
+            if !known {
+                let change = Mutation { action: "upgrade", ..Mutation::create(Arc::new(after)) };
+                Office::put(&mut txn, change, &caller, now);
+            }
+        }
+        Ok(((!txn.is_empty()).then_some(txn), ()))
+    };
+    office.decide(decide).await.map(|_| ())
 }
 
 /// The fleet as its documents say, as far as budgets care.
@@ -386,10 +484,11 @@ pub(crate) fn cordons_pending(view: &View) -> HashMap<NodeId, Arc<Command>> {
 }
 
 /// The key of a pause: the rest of it does not matter.
-pub(crate) fn pause_of(tenant: &str, pool: Option<&str>) -> Pause {
+pub(crate) fn pause_of(tenant: &str, pool: Option<&str>, pool_id: Option<ResourceId>) -> Pause {
     Pause {
         tenant: tenant.to_owned(),
         pool: pool.map(str::to_owned),
+        pool_id,
         by: String::new(),
         reason: String::new(),
         at: Timestamp::UNIX_EPOCH,
@@ -397,11 +496,13 @@ pub(crate) fn pause_of(tenant: &str, pool: Option<&str>) -> Pause {
 }
 
 /// Why nothing may be done by itself in some areas of a tenant's pool.
-pub(crate) fn stopped(view: &View, tenant: &str, pool: &str, areas: &[Area<'_>]) -> Option<String> {
-    let pause = view.pauses().find(|pause| {
-        let of = &pause.value;
-        of.tenant == tenant && of.pool.as_deref().is_none_or(|of| of == pool)
-    });
+pub(crate) fn stopped(
+    view: &View,
+    tenant: &str,
+    (pool, id): (&str, Option<ResourceId>),
+    areas: &[Area<'_>],
+) -> Option<String> {
+    let pause = view.pauses().find(|pause| pause.value.stops(tenant, pool, id));
     if let Some(pause) = pause {
         let by = &pause.value.by;
         return Some(format!("automatic action is paused by {by}: {}", pause.value.reason));
@@ -471,11 +572,11 @@ pub(crate) fn stay_unstopped(
     txn: &mut Txn,
     view: &View,
     tenant: &str,
-    pool: &str,
+    (pool, id): (&str, Option<ResourceId>),
     areas: &[Area<'_>],
 ) {
-    txn.absent(&pause_of(tenant, None));
-    txn.absent(&pause_of(tenant, Some(pool)));
+    txn.absent(&pause_of(tenant, None, None));
+    txn.absent(&pause_of(tenant, Some(pool), id));
     for area in areas {
         let scope = area.scope();
         match view.breakers().find(|breaker| breaker.value.scope == scope) {

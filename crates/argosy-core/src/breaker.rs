@@ -3,6 +3,7 @@
 //! What a newcomer gets wrong: a breaker keeps no list of what it stopped. When it lets go, the present
 //! is judged anew, and what was true three days ago is forgotten.
 
+use crate::id::ResourceId;
 use crate::node::Node;
 use crate::node::settings::BreakerSettings;
 use crate::plant::{self, Bug};
@@ -289,9 +290,12 @@ pub(crate) fn later(at: Timestamp, time: SignedDuration) -> Timestamp {
 pub struct Pause {
     /// Whose nodes.
     pub tenant: String,
-    /// Only this pool.
+    /// Only this pool, by the name that nodes carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// That pool, if it is a declared one: another one that is given its name later is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_id: Option<ResourceId>,
     /// Who.
     pub by: String,
     /// Why.
@@ -301,6 +305,22 @@ pub struct Pause {
 }
 
 impl Pause {
+    /// Whether it is for this pool, of which a name and, if it is declared, the id are known.
+    pub fn is_of(&self, tenant: &str, name: &str, id: Option<ResourceId>) -> bool {
+        let by_name = || self.pool.as_deref() == Some(name);
+        let same = match (self.pool_id, id) {
+            (Some(paused), Some(id)) => paused == id,
+            // Nodes that say a name need no declared pool; and pauses were kept by name alone.
+            (Some(_), None) | (None, _) => by_name(),
+        };
+        self.tenant == tenant && self.pool.is_some() && same
+    }
+
+    /// Whether it stops us in this pool: it is for it, or for everything.
+    pub fn stops(&self, tenant: &str, name: &str, id: Option<ResourceId>) -> bool {
+        self.tenant == tenant && self.pool.is_none() || self.is_of(tenant, name, id)
+    }
+
     /// Whether it is for this node.
     pub fn covers(&self, node: &Node) -> bool {
         self.tenant == node.tenant

@@ -11,6 +11,7 @@
 use crate::instance::{Instance, InstanceId, Reason, State};
 use crate::inventory::Orphan;
 use crate::machine::{Machine, MachineId};
+use crate::protect::Protection;
 use uuid::Uuid;
 
 /// A machine that may be returned now. Only the gate makes one.
@@ -57,6 +58,10 @@ pub struct Brakes<'a> {
     pub frozen: Option<&'a str>,
     /// Why no automatic action is taken for it now: a pause, an open breaker.
     pub stopped: Option<&'a str>,
+    /// What protects it: the label of its node, its pool or its cluster.
+    pub protected: Option<Protection>,
+    /// Whether an administrator lets the pool shrink to the size it asks for, although it is protected.
+    pub shrink_forced: bool,
 }
 
 /// Permits a machine to leave. To be asked before anything is done to its node.
@@ -64,6 +69,11 @@ pub struct Brakes<'a> {
 /// # Errors
 /// Why it stays for now.
 pub fn permit(reason: Reason, brakes: &Brakes<'_>) -> Result<Permit, Held> {
+    let forced = brakes.shrink_forced && reason == Reason::ScaleDown { asked: true };
+    let protected = brakes.protected.filter(|by| !forced && by.keeps(&reason));
+    if let Some(by) = protected {
+        return Err(Held::Protected(by));
+    }
     if !asked_for(&reason) {
         if let Some(why) = brakes.frozen {
             return Err(Held::Frozen(why.to_owned()));
@@ -111,9 +121,27 @@ pub enum Held {
     /// Nothing is done by ourselves there now.
     #[error("{0}")]
     Stopped(String),
+    /// It carries a label that keeps it, or its pool or cluster does.
+    #[error("{0}")]
+    Protected(Protection),
     /// Nobody asked for it to be reaped, or its quarantine is not over.
     #[error("nobody asked for {0} to be reaped")]
     NotReaped(MachineId),
+}
+
+impl Held {
+    /// One word for what keeps it: `Protected`, `Paused`, `ProviderSuspended`.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Held::NotLeaving(_) | Held::NotReaped(_) => "NotRequested",
+            Held::NoMachine(_) => "MachineUnknown",
+            Held::Stranger(_) | Held::Anothers(_) => "NotOurs",
+            Held::NotCompared => "NotListed",
+            Held::Frozen(_) => "ProviderSuspended",
+            Held::Stopped(_) => "Paused",
+            Held::Protected(_) => "Protected",
+        }
+    }
 }
 
 /// Lets a machine go whose record says that it is to go.

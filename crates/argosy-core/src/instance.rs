@@ -146,6 +146,9 @@ pub struct Instance {
     /// That it is to go once its node is drained: decided and permitted, and not carried out yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure: Option<Departure>,
+    /// That it is to go and stays for now, and what keeps it: it still costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<BlockedTermination>,
     /// What was tried to make it well; the oldest first, at most `TRIED_MAX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -188,6 +191,17 @@ pub struct Departure {
     pub since: Timestamp,
     /// When it goes although work may be left. One drain has one deadline: no command moves it.
     pub deadline: Timestamp,
+}
+
+/// That a machine is to go and is not permitted to: it keeps its node, its seat and its cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockedTermination {
+    /// One word for what keeps it: `Protected`, `Paused`, `ProviderSuspended`.
+    pub guard: String,
+    /// A sentence about it.
+    pub message: String,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// What is odd about a machine that should be up, by its provider's listings and our own books.

@@ -50,8 +50,15 @@ impl Labels {
 
     /// These labels and one more, which the server gives; it must be a label as parsing knows them.
     #[must_use]
-    pub(crate) fn with(mut self, key: &str, value: &str) -> Self {
+    pub fn with(mut self, key: &str, value: &str) -> Self {
         self.0.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// These labels without one.
+    #[must_use]
+    pub fn without(mut self, key: &str) -> Self {
+        self.0.remove(key);
         self
     }
 

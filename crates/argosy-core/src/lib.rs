@@ -7,6 +7,7 @@
 pub mod field;
 
 pub mod plant;
+pub mod protect;
 
 pub mod nearest;
 

@@ -9,6 +9,7 @@ use crate::id::ResourceId;
 use crate::label::Labels;
 use crate::merge::merge;
 use crate::name::Name;
+use crate::protect::PROTECTED;
 use crate::status::{Condition, aggregate, phase};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,9 @@ pub struct Resource {
     /// Whether its machines are terminated without a drain: an administrator asked for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_drain: bool,
+    /// Whether an administrator lets it shrink to its `nodeCount` although it, or what it belongs to, is protected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shrink_forced: bool,
     /// When the first report of a required adapter was accepted: until then the phase is Pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
@@ -178,6 +182,7 @@ impl Resource {
             created,
             deletion: None,
             without_drain: false,
+            shrink_forced: false,
             started: None,
             conditions: Vec::new(),
             reports: BTreeMap::new(),
@@ -214,7 +219,11 @@ impl Resource {
                         .iter()
                         .map(|(key, value)| (key.to_owned(), value.into()))
                         .collect(),
-                    Strategy::Replace => Map::new(),
+                    // It goes when somebody says so, and not for being left out of a file.
+                    Strategy::Replace => {
+                        let kept = self.labels.iter().filter(|(key, _)| *key == PROTECTED);
+                        kept.map(|(key, value)| (key.to_owned(), value.into())).collect()
+                    }
                 };
                 merge(&mut labels, wanted);
                 Labels::parse(&labels)?
@@ -225,7 +234,10 @@ impl Resource {
             return Ok(None);
         }
         let now = updated.at;
-        let patched = Resource { spec, labels, updated, ..self.next_generation() };
+        // What was forced was one size, and not the next one.
+        let shrink_forced =
+            self.shrink_forced && spec.get("nodeCount") == self.spec.get("nodeCount");
+        let patched = Resource { spec, labels, updated, shrink_forced, ..self.next_generation() };
         Ok(Some(self.settled(patched, adapters, false, now)))
     }
 

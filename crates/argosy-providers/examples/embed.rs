@@ -100,6 +100,7 @@ fn settings() -> Settings {
         conditions: BTreeMap::new(),
         nodes: Default::default(),
         machines: MachineSettings::default(),
+        protect_new: false,
         tombstones_kept: month,
         idempotency_kept: month,
         audit_kept: month,

@@ -737,6 +737,7 @@ impl<R: Rig> Bench<'_, R> {
             purpose: argosy_core::instance::Purpose::Seat,
             adopted: false,
             departure: None,
+            blocked: None,
             tried: Vec::new(),
             notice: None,
             sight: Default::default(),

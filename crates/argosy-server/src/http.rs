@@ -398,6 +398,8 @@ async fn handle(ask: Ask) -> Answer {
         Operation::ListNodes => node::list(&ask).await,
         Operation::GetNode => node::get(&ask).await,
         Operation::DeleteNode => node::delete(&ask).await,
+        Operation::ProtectNode => node::protect(&ask).await,
+        Operation::UnprotectNode => node::unprotect(&ask).await,
         Operation::NodeEvents => node::events(&ask).await,
         Operation::NodeHistory => node::history(&ask).await,
         Operation::NodeWhy => node::why(&ask).await,

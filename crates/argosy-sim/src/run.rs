@@ -37,6 +37,7 @@ impl Product {
             conditions: BTreeMap::new(),
             nodes: NodeSettings::default(),
             machines: MachineSettings::default(),
+            protect_new: false,
             tombstones_kept: SignedDuration::from_hours(24),
             idempotency_kept: SignedDuration::from_hours(24),
             audit_kept: SignedDuration::from_hours(24 * 90),

@@ -139,13 +139,12 @@ impl Entity for Pause {
     const KIND: &'static str = "pause";
 
     fn key_id(&self) -> String {
-        pause_key(&self.tenant, self.pool.as_deref())
+        // A declared pool is meant by its id, which no name can look like: its name may be given again.
+        match self.pool_id {
+            Some(id) => format!("{}/#{id}", self.tenant),
+            None => format!("{}/{}", self.tenant, self.pool.as_deref().unwrap_or_default()),
+        }
     }
-}
-
-/// The id of a pause.
-pub fn pause_key(tenant: &str, pool: Option<&str>) -> String {
-    format!("{tenant}/{}", pool.unwrap_or_default())
 }
 
 impl Entity for Outlook {

@@ -7,7 +7,7 @@ mod hardware;
 mod instance;
 
 use crate::engine::{Key, Revision};
-use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, orphan_key, pause_key};
+use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, orphan_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
@@ -236,11 +236,6 @@ impl View {
     /// The pauses.
     pub fn pauses(&self) -> impl ExactSizeIterator<Item = &Stored<Pause>> {
         self.pauses.values()
-    }
-
-    /// One pause.
-    pub fn pause(&self, tenant: &str, pool: Option<&str>) -> Option<&Stored<Pause>> {
-        self.pauses.get(&pause_key(tenant, pool))
     }
 
     /// Why nothing is done about silence, if anything keeps us.

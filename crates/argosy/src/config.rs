@@ -137,6 +137,8 @@ section! {
         pools: BTreeMap<String, DeclaredOf> = BTreeMap::new(),
         /// What is forgotten, and when.
         retention: Retention = Retention::default(),
+        /// What keeps clusters and node pools from being deleted by mistake.
+        deletion: Deletion = Deletion::default(),
         /// Providers, regions and machine types; what is given replaces the built-in catalog.
         catalog: Option<Catalog> = None,
         /// The cloud that is only simulated.
@@ -360,6 +362,15 @@ section! {
         report_past: Duration = Duration::from_signed(TimeWindow::default().past),
         /// How far ahead of ours a reporter's clock may be.
         report_future: Duration = Duration::from_signed(TimeWindow::default().future),
+    }
+}
+
+section! {
+    /// What keeps clusters and node pools from being deleted by mistake.
+    Deletion {
+        /// Label every new cluster and node pool `argosy.dev/protected: "true"`: DELETE, shrinking and TERMINATE are
+        /// refused until somebody takes the label off, or an admin forces it with a reason.
+        protect: bool = false,
     }
 }
 

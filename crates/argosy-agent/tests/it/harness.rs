@@ -91,6 +91,7 @@ impl World {
             conditions: BTreeMap::new(),
             machines: Default::default(),
             nodes,
+            protect_new: false,
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,

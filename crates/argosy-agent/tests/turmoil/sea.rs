@@ -284,6 +284,7 @@ fn settings() -> Settings {
         conditions: BTreeMap::new(),
         machines: Default::default(),
         nodes,
+        protect_new: false,
         tombstones_kept: day,
         idempotency_kept: day,
         audit_kept: day,

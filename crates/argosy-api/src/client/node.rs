@@ -38,6 +38,24 @@ impl Client {
         self.answer(request).await.map(drop)
     }
 
+    /// Labels a node `argosy.dev/protected`, or takes the label off.
+    pub async fn protect_node(
+        &self,
+        id: &str,
+        protected: bool,
+        reason: &str,
+    ) -> Result<Node, ClientError> {
+        let path = format!("{OWN}{}", of_node(id, "/protection"));
+        let request = match protected {
+            true => {
+                let body = SafetyReason { reason: reason.to_owned() };
+                self.request(Method::PUT, &path).json(&body)
+            }
+            false => self.request(Method::DELETE, &path).query(&[("reason", reason)]),
+        };
+        self.json(request).await
+    }
+
     /// What happened on a node, newest first; `query` may hold `before` and `limit`.
     pub async fn node_events(
         &self,

@@ -18,6 +18,7 @@ pub(super) const REASON_LEN_MAX: usize = 16 * 1024;
 
 const NODE: &[(&str, Option<&str>)] =
     &[(JSON, Some("NodeView")), (super::EVENTS, Some("ServerSentEvent"))];
+const NODE_ONLY: &[(&str, Option<&str>)] = &[(JSON, Some("Node"))];
 const NODES: &[(&str, Option<&str>)] =
     &[(JSON, Some("NodeList")), (super::EVENTS, Some("ServerSentEvent"))];
 const COMMAND: &[(&str, Option<&str>)] = &[(JSON, Some("Command"))];
@@ -82,6 +83,7 @@ impl Route {
 fn nodes() -> Vec<Route> {
     const TAG: &str = "Nodes";
     const ITEM: &str = "/nodes/{node_id}";
+    const PROTECTION: &str = "/nodes/{node_id}/protection";
     let read = |path: &str, operation, id: &str, summary: &str| {
         route(TAG, ("GET", path), operation, id, Access::Read, summary)
     };
@@ -115,6 +117,28 @@ fn nodes() -> Vec<Route> {
         ])
         .answers(gone("It is forgotten."))
         .command("node delete"),
+        route(
+            TAG,
+            ("PUT", PROTECTION),
+            Operation::ProtectNode,
+            "protectNode",
+            Access::Write,
+            "Label a node `argosy.dev/protected`: its machine is terminated only by force.",
+        )
+        .takes("SafetyReason", REASON_LEN_MAX)
+        .answers(ok("The node.", NODE_ONLY, &["ETag"]))
+        .command("node protect"),
+        route(
+            TAG,
+            ("DELETE", PROTECTION),
+            Operation::UnprotectNode,
+            "unprotectNode",
+            Access::Write,
+            "Take the label `argosy.dev/protected` off a node.",
+        )
+        .with(vec![reason(true)])
+        .answers(ok("The node.", NODE_ONLY, &["ETag"]))
+        .command("node unprotect"),
         read(
             &format!("{ITEM}/events"),
             Operation::NodeEvents,

@@ -1,10 +1,10 @@
 //! What people do about machines: take them in, send them away, and let go on what was stopped.
 
 use super::{Instances, Shown};
-use crate::command::PROTECTED;
 use crate::command::sheet::abandon;
 use crate::loops::machines::permit;
 use crate::office::{Mutation, Office, allow_verb};
+use crate::pool::protects;
 use crate::safety::{Beyond, Judged, given};
 use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
@@ -51,10 +51,9 @@ impl Instances {
                 let state = instance.state.as_str();
                 return Err(Error::Precondition(format!("{} is {state} already", instance.id)));
             }
-            if !force && protects(view, instance) {
+            if let Some(by) = protects(view, instance).filter(|_| !force) {
                 return Err(Error::Precondition(format!(
-                    "{} is protected by the label {PROTECTED}; it is terminated only with force, which \
-                     needs the role admin",
+                    "{} is not terminated: {by}. Take the label off, or, with the role admin, add force: true",
                     instance.id
                 )));
             }
@@ -195,6 +194,7 @@ impl Instances {
             purpose: Purpose::Seat,
             adopted: true,
             departure: None,
+            blocked: None,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),
@@ -348,14 +348,6 @@ impl Instances {
         let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
         Error::ProviderNotFound(format!("{name}{meant}"))
     }
-}
-
-/// Whether the label that makes a termination need force is on the pool, or on the node.
-fn protects(view: &View, instance: &Instance) -> bool {
-    let pool = view.resource(instance.pool).and_then(|pool| pool.value.labels.get(PROTECTED));
-    let node = instance.node().and_then(|node| view.node(node.as_str()));
-    let node = node.and_then(|node| node.value.labels.get(PROTECTED));
-    pool == Some("true") || node == Some("true")
 }
 
 /// The lowest number that no living instance of the pool has, from 1.

@@ -23,6 +23,7 @@ use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
+use crate::safety;
 use crate::stats::MachineAlarm;
 use argosy_core::autoscale::MetricsAccess;
 use argosy_core::command::{Command, CommandKind};
@@ -183,6 +184,9 @@ async fn tend(parts: Parts, fence: Fence, beats: Arc<Beats>, holder: &str) {
             }
         }
     };
+    if let Err(error) = safety::upgrade_pauses(&parts.office, &fence).await {
+        warn!(%error, "could not bring the pauses of pools up to date");
+    }
     let holder = holder.to_owned();
     let bench = Arc::new(Bench { parts, fence, installation, holder, led_at: Mutex::default() });
     Desk::new(bench, beats).work().await;
@@ -508,7 +512,8 @@ impl Desk {
         let adapters = self.bench.office.adapters(after.kind);
         let ours = adapters.iter().find(|spec| spec.is_loop());
         let turn = |of: &Resource| ours.map(|spec| is_turn(of, spec, adapters));
-        (before.generation, &before.deletion) == (after.generation, &after.deletion)
+        let end = |of: &Resource| (of.deletion.clone(), of.without_drain);
+        (before.generation, end(before)) == (after.generation, end(after))
             && (&before.spec, &before.labels) == (&after.spec, &after.labels)
             && turn(before) == turn(after)
     }

@@ -9,6 +9,7 @@ use crate::command::sheet::{Sheet, make_room};
 use crate::loops::Beats;
 use crate::loops::liveness::{EVERY, GAP_MAX, Lookout, Watching, signed};
 use crate::office::{Mutation, Office, system};
+use crate::pool::by_node_pool_name;
 use crate::pulse::PulseBoard;
 use crate::safety::{cordons_pending, pause_of};
 use argosy_core::access::Caller;
@@ -18,7 +19,7 @@ use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::Excuse;
 use argosy_core::node::settings::NodeSettings;
-use argosy_core::node::{Held, Liveness, Node, NodeId};
+use argosy_core::node::{Duty, Held, Liveness, Node, NodeId};
 use argosy_core::remedy::{Action, ActionKind, Fleet, Plan, Subject, back_at, plan};
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
@@ -154,6 +155,14 @@ fn is_asked(node: &Node) -> bool {
     node.is_bad() || node.duty.hold().is_some()
 }
 
+/// Whether a node has ended together with its pool: another pool of that name has nothing to do with what it had.
+fn is_bygone(view: &View, node: &Node) -> bool {
+    matches!(node.duty, Duty::Terminated(_))
+        && view
+            .instance(node.id.as_str())
+            .is_some_and(|record| view.resource(record.value.pool).is_none())
+}
+
 /// The revisions that nodes had when the plan was made.
 type Seen<'p> = HashMap<&'p NodeId, Revision>;
 
@@ -168,7 +177,7 @@ struct Picture {
 impl Picture {
     fn of(view: &View) -> Self {
         Picture {
-            nodes: view.nodes().cloned().collect(),
+            nodes: view.nodes().filter(|node| !is_bygone(view, &node.value)).cloned().collect(),
             pending: cordons_pending(view),
             breakers: view.breakers().cloned().collect(),
             pauses: view.pauses().cloned().collect(),
@@ -380,7 +389,8 @@ impl<'a> Desk<'a> {
                 }
             }
             for (tenant, pool) in unpaused {
-                txn.absent(&pause_of(tenant, pool));
+                let declared = pool.and_then(|pool| by_node_pool_name(view, tenant, pool));
+                txn.absent(&pause_of(tenant, pool, declared.map(|pool| pool.value.id)));
             }
             Ok(((!done.is_empty()).then_some(txn), done))
         };

@@ -304,13 +304,13 @@ impl Desk {
         let caller = system(NAME);
         let decide = |view: &View, now: Timestamp| {
             let owner = view.resource(id);
-            let Some(deletion) = owner.and_then(|owner| owner.value.deletion.as_ref()) else {
-                return Ok((None, ()));
-            };
+            let deleting = owner.and_then(|it| Some((&it.value, it.value.deletion.as_ref()?)));
+            let Some((owner, deletion)) = deleting else { return Ok((None, ())) };
             let stamp = Stamp { at: now, by: deletion.by.clone() };
             let mut txn = Txn::at(now);
             txn.fence(self.hands.fence.clone());
-            let marked = delete_children(&mut txn, &self.office, view, id, &stamp, &caller)?;
+            let of = (id, owner.without_drain);
+            let marked = delete_children(&mut txn, &self.office, view, of, &stamp, &caller)?;
             Ok((marked.then_some(txn), ()))
         };
         self.office.decide(decide).await.map(|_| ())
@@ -330,7 +330,7 @@ impl Desk {
             }
             let mut txn = Txn::at(now);
             txn.fence(self.hands.fence.clone());
-            bury(&mut txn, "finalize", gone, None, &caller, now)?;
+            bury(&mut txn, view, "finalize", gone, None, &caller, now)?;
             Ok((Some(txn), ()))
         };
         self.office.decide(decide).await.map(|_| info!(resource = %id, "deleted"))

@@ -137,8 +137,8 @@ async fn a_commit_that_needs_a_document_to_be_absent_conflicts_with_it() {
     tasks.start("store", driver.run());
     let now = Timestamp::UNIX_EPOCH;
     let text = |text: &str| text.to_owned();
-    let pause =
-        Pause { tenant: text("acme"), pool: None, by: text("ann"), reason: text("x"), at: now };
+    let (tenant, by, reason) = (text("acme"), text("ann"), text("x"));
+    let pause = Pause { tenant, pool: None, pool_id: None, by, reason, at: now };
     let depends = || {
         let mut txn = Txn::at(now);
         txn.absent(&pause);

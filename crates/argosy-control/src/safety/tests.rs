@@ -14,8 +14,8 @@ async fn is_committed_after(write: impl FnOnce(&mut Txn)) -> bool {
     let areas = [Area::Fleet, Area::Pool("acme", "h100")];
     let mut decided = Txn::at(now);
     store.read(|view| {
-        assert_eq!(stopped(view, "acme", "h100", &areas), None);
-        stay_unstopped(&mut decided, view, "acme", "h100", &areas);
+        assert_eq!(stopped(view, "acme", ("h100", None), &areas), None);
+        stay_unstopped(&mut decided, view, "acme", ("h100", None), &areas);
     });
     let zone = "gcp/us-east1/b".to_owned();
     decided.overwrite(Arc::new(Breaker::unknown(Scope::Zone { zone })));
@@ -44,7 +44,7 @@ async fn i3_what_was_planned_before_a_pause_is_not_committed_after_it() {
         ("acme", Some("other"), true),
         ("other", None, true),
     ] {
-        let pause = Arc::new(pause_of(tenant, pool));
+        let pause = Arc::new(pause_of(tenant, pool, None));
         let after = is_committed_after(|txn| txn.overwrite(pause)).await;
         assert_eq!(after, committed, "{tenant} {pool:?}");
     }

@@ -612,8 +612,9 @@ async fn f11_a_protected_node_is_terminated_only_with_force_and_reason_by_an_adm
     );
     world.cluster("c").await;
     world.create(&user(), created).await.unwrap();
-    put(&world, Node { pool: Some("gold".to_owned()), ..node(&world, "n2") }).await;
-    put(&world, Node { pool: Some("tin".to_owned()), ..node(&world, "n3") }).await;
+    put(&world, Node { pool: Some("c.gold".to_owned()), ..node(&world, "n2") }).await;
+    // A pool of nodes that nobody declared may have the same name as one that is somebody's.
+    put(&world, Node { pool: Some("gold".to_owned()), ..node(&world, "n3") }).await;
     let reason = |text: &str, reason: &str| NewCommand { reason: reason.to_owned(), ..order(text) };
     for id in ["n1", "n2"] {
         let rows = [

@@ -5,6 +5,7 @@ mod heal;
 mod journey;
 mod money;
 mod property;
+mod protect;
 mod review;
 mod scale;
 mod spending;

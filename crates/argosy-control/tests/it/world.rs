@@ -67,6 +67,7 @@ pub(crate) fn settings() -> Settings {
         conditions: BTreeMap::new(),
         nodes: argosy_core::node::settings::NodeSettings::default(),
         machines: MachineSettings::default(),
+        protect_new: false,
         tombstones_kept: SignedDuration::from_hours(24),
         idempotency_kept: SignedDuration::from_hours(24),
         audit_kept: SignedDuration::from_hours(24 * 90),

@@ -1,9 +1,10 @@
-use super::{Brakes, Guards, Held, permit, reap, release};
+use super::{Brakes, Guards, Held, permit, reap, release, strength};
 use crate::fixture::{at, permitted};
 use crate::instance::fixture::{OURS, instance_id, intent, machine_of};
 use crate::instance::{Instance, Reason, State};
 use crate::inventory::{Orphan, Reap};
 use crate::machine::{Machine, MachineId, MachineState};
+use crate::protect::Protection;
 use uuid::Uuid;
 
 /// Every reason there is, and whether somebody else than we decided it: a person, or the provider. A new one does not compile before it has a
@@ -109,13 +110,59 @@ fn r2_m3_every_reason_meets_every_brake_before_anything_is_done() {
             ("nothing speaks against it", none, Ok(reason.clone())),
             ("in doubt (G11)", Brakes { frozen: Some(frozen), ..none }, held(doubt.clone())),
             ("paused", Brakes { stopped: Some(stopped), ..none }, held(pause)),
-            ("both", Brakes { frozen: Some(frozen), stopped: Some(stopped) }, held(doubt)),
+            ("both", Brakes { frozen: Some(frozen), stopped: Some(stopped), ..none }, held(doubt)),
         ];
         for (what, brakes, expected) in rows {
             let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
             assert_eq!(answer, expected, "{reason:?}: {what}");
         }
     }
+}
+
+#[test]
+fn r2_m19_every_reason_meets_the_label_and_force_lets_a_person_shrink() {
+    for (reason, _) in reasons() {
+        for by in [Protection::Node, Protection::Pool, Protection::Cluster] {
+            let brakes = Brakes { protected: Some(by), ..Brakes::default() };
+            let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
+            let kept =
+                if by.keeps(&reason) { Err(Held::Protected(by)) } else { Ok(reason.clone()) };
+            assert_eq!(answer, kept, "{reason:?}: {by}");
+            let forced = Brakes { shrink_forced: true, ..brakes };
+            let answer = permit(reason.clone(), &forced).map(super::Permit::into_reason);
+            let asked = reason == Reason::ScaleDown { asked: true };
+            assert_eq!(answer, if asked { Ok(reason.clone()) } else { kept }, "{reason:?}: {by}");
+        }
+    }
+}
+
+/// Whatever is asked for while a machine leaves, or is to leave, the strongest reason stands.
+#[test]
+fn r2_m4_a_stronger_reason_replaces_a_weaker_one_and_no_other() {
+    let intent = intent(1);
+    let machine = machine_of(&intent, "i-1", MachineState::Running);
+    let running = intent.answered(Ok(&machine), at(10));
+    let running = running.registered(&crate::instance::fixture::node_id(1), at(20)).unwrap();
+    for (first, _) in reasons() {
+        let departing = running.departing(permitted(first.clone()), at(99), at(30)).unwrap();
+        let (leaving, _) = owned(&first);
+        for (next, _) in reasons() {
+            let stronger = strength(&first) < strength(&next);
+            let stands = if stronger { &next } else { &first };
+            let departing = departing.departing(permitted(next.clone()), at(500), at(40));
+            assert_eq!(departing.is_some(), stronger, "{next:?} after {first:?}");
+            if let Some(departure) = departing.and_then(|it| it.departure) {
+                assert_eq!((&departure.reason, departure.deadline), (stands, at(99)));
+            }
+            let leaving = leaving.leaving(permitted(next.clone()), at(40));
+            assert_eq!(leaving.is_some(), stronger, "{next:?} after {first:?}");
+            if let Some(State::Terminating(leaving)) = leaving.map(|it| it.state) {
+                assert_eq!(&leaving.reason, stands);
+            }
+        }
+    }
+    let strongest = reasons().into_iter().max_by_key(|(reason, _)| strength(reason));
+    assert_eq!(strongest.map(|(reason, _)| reason), Some(Reason::PoolDeleted));
 }
 
 #[test]

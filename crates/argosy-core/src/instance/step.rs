@@ -4,11 +4,11 @@
 //! something only when the look began late enough, and was made twice, a minute apart (G3, G4, G7).
 
 use super::{
-    CONSOLE_LEN_MAX, Cure, Departure, Failure, Instance, InstanceId, Provisioning, Purpose, Reason,
-    Sight, State, TRIED_MAX, Terminating, Tried,
+    BlockedTermination, CONSOLE_LEN_MAX, Cure, Departure, Failure, Instance, InstanceId,
+    Provisioning, Purpose, Reason, Sight, State, TRIED_MAX, Terminating, Tried,
 };
 use crate::backoff;
-use crate::gate::{self, Permit};
+use crate::gate::{self, Held, Permit};
 use crate::id::ResourceId;
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Purchase, Tags, Trouble};
 use crate::node::NodeId;
@@ -85,6 +85,7 @@ impl Instance {
             purpose: Purpose::Seat,
             adopted: false,
             departure: None,
+            blocked: None,
             tried: Vec::new(),
             notice: None,
             sight: Sight::default(),
@@ -273,7 +274,7 @@ impl Instance {
             Some(known) if reason.outweighs(&known.reason) => Departure { reason, ..known.clone() },
             Some(_) => return None,
         };
-        Some(Self { departure: Some(departure), ..self.clone() })
+        Some(Self { departure: Some(departure), blocked: None, ..self.clone() })
     }
 
     /// It is wanted after all; `None` if it was not to go.
@@ -287,6 +288,20 @@ impl Instance {
     pub fn priced(&self, price_per_hour: f64) -> Self {
         let order = Order { price_per_hour: Some(price_per_hour), ..self.order.clone() };
         Self { order, ..self.clone() }
+    }
+
+    /// It is to go and stays for now, because of this guard; or no guard keeps it, or nobody wants it gone, any
+    /// more. `None` if that is no news, or it leaves already.
+    pub fn blocked(&self, held: Option<&Held>, now: Timestamp) -> Option<Self> {
+        if matches!(self.state, State::Terminating(_)) || self.state.is_over() {
+            return None;
+        }
+        let blocked = held.map(|held| {
+            let (guard, message) = (held.as_str().to_owned(), held.to_string());
+            let since = self.blocked.as_ref().map_or(now, |known| known.since);
+            BlockedTermination { guard, message, since }
+        });
+        (blocked != self.blocked).then(|| Self { blocked, ..self.clone() })
     }
 
     /// The intent to return it: to be committed before the gate is asked. `None` if it is over or leaves
@@ -311,7 +326,8 @@ impl Instance {
             }
             State::Terminating(_) | State::Terminated { .. } | State::Failed { .. } => return None,
         };
-        Some(Self { sight: Sight::default(), departure: None, ..self.with(state) })
+        let (sight, departure, blocked) = (Sight::default(), None, None);
+        Some(Self { sight, departure, blocked, ..self.with(state) })
     }
 
     /// What the provider answered to a return. A yes is not the end of it, and neither is a 404 (G6, G7).

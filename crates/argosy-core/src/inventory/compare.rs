@@ -409,6 +409,7 @@ impl<'a> Round<'a> {
         Some(Instance {
             purpose: Purpose::Seat,
             departure: None,
+            blocked: None,
             id,
             tenant: facts.tenant,
             pool,

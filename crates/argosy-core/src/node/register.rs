@@ -12,6 +12,7 @@ use crate::health::{Absolution, Health, MESSAGE_LEN_MAX, absolve, cut};
 use crate::label::{Labels, is_value};
 use crate::ledger::{Entry, What};
 use crate::plant::{self, Bug};
+use crate::protect::PROTECTED;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +125,7 @@ fn first(
         place: registration.place.clone(),
         machine: registration.machine.clone(),
         gpus: registration.gpus.clone(),
-        labels: with_team(labels, registrar.team),
+        labels: given(labels, registrar.team, None),
         registered_at: now,
         joined_at: now,
         liveness: Liveness::Fresh,
@@ -176,7 +177,7 @@ fn again(
         place: registration.place.clone(),
         machine,
         gpus: registration.gpus.clone(),
-        labels: with_team(labels, registrar.team.or_else(|| known.labels.get("team"))),
+        labels: given(labels, registrar.team, Some(&known.labels)),
         ..known.clone()
     };
     if plant::has(Bug::RegistrationClearsCordon) {
@@ -196,10 +197,16 @@ fn again(
     Registered { node, entries, changed: true }
 }
 
-/// The labels, and the team the server gives.
-fn with_team(labels: Labels, team: Option<&str>) -> Labels {
-    match team.filter(|team| is_value(team)) {
+/// The labels, and those that the server gives: the team, and what a person said of a node that is known.
+fn given(labels: Labels, team: Option<&str>, known: Option<&Labels>) -> Labels {
+    let of_known = |key: &str| known.and_then(|known| known.get(key));
+    let team = team.or_else(|| of_known("team")).filter(|team| is_value(team));
+    let labels = match team {
         Some(team) => labels.with("team", team),
+        None => labels,
+    };
+    match of_known(PROTECTED) {
+        Some(value) => labels.with(PROTECTED, value),
         None => labels,
     }
 }

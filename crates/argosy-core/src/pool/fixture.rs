@@ -12,6 +12,7 @@ use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, MachineId, Notice, NoticeKind, Offer, Order, Trouble};
 use crate::name::Name;
 use crate::node::{Duty, Gpu, Liveness, Node, NodeId};
+use crate::protect::Protection;
 use crate::resource::{Kind, Resource};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, HashSet};
@@ -90,6 +91,7 @@ pub(super) struct One {
     pub(super) commanded: bool,
     pub(super) reported_at: Option<Timestamp>,
     pub(super) stopped: Option<String>,
+    pub(super) protected: Option<Protection>,
 }
 
 /// A pool that a picture can be made of.
@@ -224,6 +226,7 @@ impl Town {
             commanded: one.commanded,
             reported_at: one.reported_at,
             stopped: one.stopped.as_deref(),
+            protected: one.protected,
         });
         let picture = Picture {
             resource: &self.resource,
@@ -267,7 +270,8 @@ pub(super) fn told(plan: &Plan) -> String {
         None => format!("buy {}", buy.number),
     });
     // What is written down of those who leave is `departs`' to tell.
-    let steps = plan.steps.iter().filter(|step| !matches!(step, Step::Depart { .. }));
+    let silent = |step: &&Step| matches!(step, Step::Depart { .. } | Step::Block { .. });
+    let steps = plan.steps.iter().filter(|step| !silent(step));
     buys.chain(steps.map(told_step)).collect::<Vec<_>>().join("; ")
 }
 
@@ -284,6 +288,7 @@ pub(super) fn departs(plan: &Plan) -> String {
 fn told_step(step: &Step) -> String {
     match step {
         Step::Depart { instance, .. } => format!("depart {instance}"),
+        Step::Block { instance, .. } => format!("block {instance}"),
         Step::Stay { instance } => format!("stay {instance}"),
         Step::Leave { instance, reason } => {
             let why = match reason {
@@ -401,6 +406,7 @@ pub(super) fn one(
         commanded: false,
         reported_at: Some(at(0)),
         stopped: None,
+        protected: None,
     };
     if has_node {
         set(&mut one, state);

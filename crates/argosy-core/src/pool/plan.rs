@@ -10,10 +10,12 @@ pub(super) use stand::Standing;
 
 use super::outcome::Outcome;
 use super::{PoolBook, PoolSpec};
+use crate::gate::Held;
 use crate::instance::{Instance, InstanceId, Purpose, Reason};
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, Notice, Offer, Order};
 use crate::node::{Node, NodeId};
+use crate::protect::Protection;
 use crate::resource::Resource;
 use jiff::{SignedDuration, Timestamp};
 use planner::Planner;
@@ -74,6 +76,8 @@ pub struct Member<'a> {
     pub reported_at: Option<Timestamp>,
     /// Why it is left alone now, although the rest of its pool is not: the breaker of its zone.
     pub stopped: Option<&'a str>,
+    /// What protects it: the label of its node, its pool or its cluster.
+    pub protected: Option<Protection>,
 }
 
 impl<'a> Picture<'a> {
@@ -148,6 +152,13 @@ pub enum Step {
         reason: Reason,
         /// When it goes although work may be left.
         deadline: Timestamp,
+    },
+    /// Write down what keeps a machine that is to go, or that nothing does any more: `Instance::blocked`.
+    Block {
+        /// Which.
+        instance: InstanceId,
+        /// What keeps it.
+        held: Option<Held>,
     },
     /// It is wanted after all: `Instance::staying`.
     Stay {

@@ -156,7 +156,8 @@ impl Around {
         let text = |text: &str| text.to_owned();
         let (by, reason) = (text("ada"), text("power work"));
         let pool = pool.map(text);
-        self.pauses.push(Pause { tenant: text("acme"), pool, by, reason, at: at(-60) });
+        let (tenant, pool_id) = (text("acme"), None);
+        self.pauses.push(Pause { tenant, pool, pool_id, by, reason, at: at(-60) });
         self
     }
 

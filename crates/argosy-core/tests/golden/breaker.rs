@@ -35,6 +35,7 @@ fn a_pause_is_read_and_written_as_ever() {
     let pause = Pause {
         tenant: "acme".to_owned(),
         pool: Some("h100".to_owned()),
+        pool_id: None,
         by: "ada".to_owned(),
         reason: "power work in row 4".to_owned(),
         at: at(1),

@@ -142,6 +142,7 @@ fn resource() -> Resource {
         updated: by("ada", 3),
         deletion: Some(by("eve", 3)),
         without_drain: false,
+        shrink_forced: false,
         started: Some(at(1)),
         phase_since: at(3),
         conditions,

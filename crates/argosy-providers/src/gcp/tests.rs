@@ -415,6 +415,7 @@ fn resource(kind: Kind, number: u8, name: &str, spec: Value) -> Resource {
         updated: stamp.clone(),
         deletion: None,
         without_drain: false,
+        shrink_forced: false,
         started: None,
         phase_since: stamp.at,
         conditions: Vec::new(),

@@ -178,6 +178,7 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         purpose: argosy_core::instance::Purpose::Seat,
         adopted: false,
         departure: None,
+        blocked: None,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),

@@ -43,6 +43,7 @@ fn resource(kind: Kind, number: u8, name: &str, spec: Value, labels: Value) -> R
         updated: stamp.clone(),
         deletion: None,
         without_drain: false,
+        shrink_forced: false,
         started: None,
         phase_since: stamp.at,
         conditions: Vec::new(),

@@ -9,7 +9,7 @@ use argosy_core::adapter::Tri;
 use argosy_core::autoscale::{Advice, HISTORY_LEN_MAX, RawSample, Sample, Summary};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::ResourceId;
-use argosy_core::instance::{Cure, Departure, Instance, Reason, State, Tried};
+use argosy_core::instance::{BlockedTermination, Cure, Departure, Instance, Reason, State, Tried};
 use argosy_core::inventory::{Frozen, Orphan, Paused};
 use argosy_core::machine::HourlyCost;
 use argosy_core::pool::{Fate, PoolBook, Vain};
@@ -60,6 +60,7 @@ pub(crate) fn wire(stored: &Stored<Instance>) -> api::Instance {
         replaces: instance.replaces.as_ref().map(ToString::to_string),
         replaced_by: replaced_by(&instance.state),
         departure: instance.departure.as_ref().map(departure),
+        blocked: instance.blocked.as_ref().map(blocked),
         calls,
         retry_at: retry_at.map(|at| at.to_string()),
         overdue,
@@ -75,6 +76,14 @@ fn departure(departure: &Departure) -> api::Departure {
         message: departure.reason.to_string(),
         since: departure.since.to_string(),
         deadline: departure.deadline.to_string(),
+    }
+}
+
+fn blocked(blocked: &BlockedTermination) -> api::BlockedTermination {
+    api::BlockedTermination {
+        guard: blocked.guard.clone(),
+        message: blocked.message.clone(),
+        since: blocked.since.to_string(),
     }
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn pause(stored: &Stored<Pause>) -> api::Pause {
     let pause = &*stored.value;
     api::Pause {
         pool: pause.pool.clone(),
+        pool_id: pause.pool_id.map(|id| id.to_string()),
         by: pause.by.clone(),
         reason: pause.reason.clone(),
         at: pause.at.to_string(),

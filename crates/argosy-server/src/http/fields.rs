@@ -154,6 +154,8 @@ pub(super) const OF_INSTANCE: Members = &[
     ("why", &[]),
     ("replaces", &[]),
     ("replaced_by", &[]),
+    ("departure", &["reason", "message", "since", "deadline"]),
+    ("blocked", &["guard", "message", "since"]),
     ("calls", &[]),
     ("retry_at", &[]),
     ("overdue", &[]),

@@ -6,6 +6,7 @@ use super::list::{Listed, Page, heavy, watch};
 use super::query::Query;
 use super::{Answer, Ask, empty, json};
 use crate::convert;
+use crate::convert::member::{self, Members};
 use crate::problem::Fault;
 use argosy_api::error;
 use argosy_api::node::{Ledger, MetricsHistory};
@@ -89,6 +90,29 @@ pub(super) async fn delete(ask: &Ask) -> Answer {
     let reason = query.text("reason").map(str::to_owned);
     nodes.forget(&ask.caller, &id, query.flag("force"), reason).await?;
     Ok(empty(StatusCode::NO_CONTENT))
+}
+
+pub(super) async fn protect(ask: &Ask) -> Answer {
+    ask.server.control.nodes.get(&ask.caller, ask.node())?;
+    ask.query()?;
+    let mut members = Members::new("", ask.object()?);
+    let reason = members.take("reason", |value, field| {
+        member::text(value.as_ref(), field).and_then(member::reason).map(str::to_owned)
+    });
+    let reason = members.finish(reason).map_err(Fault::fields)?;
+    protected(ask, true, &reason).await
+}
+
+pub(super) async fn unprotect(ask: &Ask) -> Answer {
+    ask.server.control.nodes.get(&ask.caller, ask.node())?;
+    let query = ask.query()?;
+    protected(ask, false, query.text("reason").unwrap_or_default()).await
+}
+
+async fn protected(ask: &Ask, protected: bool, reason: &str) -> Answer {
+    let nodes = &ask.server.control.nodes;
+    let (node, live) = nodes.protect(&ask.caller, ask.node(), protected, reason).await?;
+    tagged(json(StatusCode::OK, &convert::node::wire(&node, &live))?, node.revision)
 }
 
 pub(super) async fn events(ask: &Ask) -> Answer {

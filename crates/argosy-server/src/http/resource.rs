@@ -95,8 +95,11 @@ pub(super) async fn create(ask: &Ask, scope: Scope) -> Answer {
         spec: new.spec,
         labels: new.labels,
     };
-    let write =
-        Write { dry_run: query.flag("dry_run"), if_match: None, idempotency: idempotency(ask)? };
+    let write = Write {
+        dry_run: query.flag("dry_run"),
+        idempotency: idempotency(ask)?,
+        ..Write::default()
+    };
     let dry_run = write.dry_run;
     let created = ask.server.control.resources.create(&ask.caller, creation, write).await?;
     let mut response = single(ask, StatusCode::CREATED, &created.resource, dry_run)?;
@@ -122,8 +125,7 @@ pub(super) async fn patch(ask: &Ask, scope: Scope) -> Answer {
         _ => ask.profile.strategy(),
     };
     let patch = convert::resource::patch(ask.object()?, strategy)?;
-    let write =
-        Write { dry_run: query.flag("dry_run"), if_match: ask.if_match()?, idempotency: None };
+    let write = write(ask, &query)?;
     let dry_run = write.dry_run;
     let patched = ask.server.control.resources.patch(&ask.caller, target, &patch, write).await?;
     single(ask, StatusCode::OK, &patched, dry_run)
@@ -133,8 +135,7 @@ pub(super) async fn delete(ask: &Ask, scope: Scope) -> Answer {
     let target = ask.target(scope);
     ask.server.control.resources.get(&ask.caller, target)?;
     let query = ask.query()?;
-    let write =
-        Write { dry_run: query.flag("dry_run"), if_match: ask.if_match()?, idempotency: None };
+    let write = write(ask, &query)?;
     let dry_run = write.dry_run;
     let deleted = ask.server.control.resources.delete(&ask.caller, target, write).await?;
     single(ask, StatusCode::ACCEPTED, &deleted, dry_run)
@@ -147,6 +148,18 @@ pub(super) async fn force_delete(ask: &Ask, scope: Scope) -> Answer {
     let reason = convert::resource::force_delete(&ask.object()?).map_err(Fault::field)?;
     ask.server.control.resources.force_delete(&ask.caller, target, &reason).await?;
     Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// How a change or a deletion is to be carried out.
+fn write(ask: &Ask, query: &Query) -> Result<Write, Fault> {
+    Ok(Write {
+        dry_run: query.flag("dry_run"),
+        if_match: ask.if_match()?,
+        idempotency: None,
+        force: query.flag("force"),
+        now: query.flag("now"),
+        reason: query.text("reason").map(str::to_owned),
+    })
 }
 
 const fn kind(scope: Scope) -> Kind {

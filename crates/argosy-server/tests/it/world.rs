@@ -145,6 +145,7 @@ impl World {
             conditions: BTreeMap::new(),
             nodes: hands_off(),
             machines: Default::default(),
+            protect_new: false,
             tombstones_kept: day,
             idempotency_kept: day,
             audit_kept: day,

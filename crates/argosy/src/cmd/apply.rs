@@ -97,6 +97,9 @@ pub(super) async fn diff(session: &Session, args: Diff) -> Result<Exit, Failure>
     Ok(if show(&session.screen, &steps) == 0 { Exit::Ok } else { Exit::Changes })
 }
 
+/// The label that a file takes off only by saying so.
+const PROTECTED: &str = "argosy.dev/protected";
+
 /// What is to be done about one document.
 struct Step {
     manifest: Manifest,
@@ -251,7 +254,13 @@ fn differences(manifest: &Manifest, current: Option<&Resource>) -> Vec<Differenc
             let members = labels.iter().map(|(k, v)| (k.clone(), Value::String(v.clone())));
             Value::Object(members.collect::<Map<_, _>>())
         };
-        let before = current.map(|item| object(&item.labels));
+        // The server keeps it until somebody says that it is off.
+        let kept = |key: &str| key == PROTECTED && !labels.contains_key(key);
+        let before = current.map(|item| {
+            let mut known = item.labels.clone();
+            known.retain(|key, _| !kept(key));
+            object(&known)
+        });
         compare("labels", before.as_ref(), Some(&object(labels)), &mut found);
     }
     found

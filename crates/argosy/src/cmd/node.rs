@@ -6,6 +6,8 @@ mod args;
 
 mod describe;
 
+mod protect;
+
 #[cfg(test)]
 pub(super) mod fixture;
 
@@ -63,6 +65,8 @@ pub(super) async fn run(session: &Session, verb: Verb) -> Result<Exit, Failure> 
             act::run(session, &args.act, &order, args.waiting.time()).await
         }
         Verbs::Delete(args) => act::delete(session, &args).await,
+        Verbs::Protect(args) => protect::run(session, &args.nodes, true, &args.reason).await,
+        Verbs::Unprotect(args) => protect::run(session, &args.nodes, false, &args.reason).await,
         Verbs::Events(args) => timeline::events(session, &args).await,
         Verbs::History(args) => timeline::history(session, &args).await,
     }

@@ -156,6 +156,14 @@ fn page(screen: &Screen, explained: &PoolExplanation, times: Times) -> String {
         member("Adapter", said);
         member("What to do", report.guidance.clone().unwrap_or_default());
     }
+    let kept = || explained.members.iter().filter(|member| member.blocked.is_some());
+    if let Some(blocked) = kept().find_map(|member| member.blocked.as_ref()) {
+        let count = kept().count();
+        let known: Option<f64> = kept().map(|member| member.cost_per_hour).sum();
+        let stay =
+            if count == 1 { "instance is to go and stays" } else { "instances are to go and stay" };
+        member("Held", format!("{count} {stay}, {}: {}", dollars(known), blocked.message));
+    }
     if let Some(paused) = &explained.paused {
         let since = times.ago(&paused.since);
         member("Buying", format!("stopped {since}: {}: {}", paused.reason, paused.message));

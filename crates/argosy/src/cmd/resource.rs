@@ -204,7 +204,9 @@ async fn patch(session: &Session, noun: &Noun, args: Patch) -> Result<Exit, Fail
         dry_run: args.dry_run,
         if_match: args.if_match,
         replace: args.replace,
-        idempotency_key: None,
+        force: args.override_protection,
+        reason: args.reason,
+        ..WriteOptions::default()
     };
     let (of, id) = noun.item(&args.name);
     let changed = match session.client.patch(of, id, &body, &options).await {
@@ -236,14 +238,25 @@ async fn delete(session: &Session, noun: &Noun, args: Delete) -> Result<Exit, Fa
         names.join(", "),
         if noun.kind == Kind::Cluster { ", with all node pools," } else { "" },
         session.target.name,
-        if args.force { " without cleanup, which may leave machines running" } else { "" },
+        match (args.force, args.now) {
+            (true, _) => " without cleanup, which may leave machines running",
+            (false, true) => " without a drain: what runs on its nodes is lost",
+            (false, false) => "",
+        },
     );
     session.confirm(&question, args.yes)?;
     for name in &args.names {
         let (of, id) = noun.item(name);
         // Only what is being deleted can be removed by force.
-        let deleted = session.client.delete(of, id, &WriteOptions::default()).await;
-        let removed = match (deleted, &args.reason) {
+        let options = WriteOptions {
+            now: args.now,
+            force: args.override_protection,
+            reason: args.reason.clone(),
+            ..WriteOptions::default()
+        };
+        let deleted = session.client.delete(of, id, &options).await;
+        let reason = args.reason.as_deref().filter(|_| args.force);
+        let removed = match (deleted, reason) {
             (Ok(item), None) => {
                 report(session, noun, name, &item, "is being deleted").await;
                 continue;

@@ -15,9 +15,9 @@ use clap::{Args, Subcommand};
 #[command(after_help = "\
 Examples:
   argosy pause --reason 'network maintenance until 18:00'
-  argosy pause --pool h100 --reason 'new driver'")]
+  argosy pause --pool prod/h100 --reason 'new driver'")]
 pub(crate) struct Pause {
-    /// Only in this pool.
+    /// Only in this pool: by the name that its nodes carry, by CLUSTER/NAME, or by its own name.
     #[arg(long, value_name = "POOL")]
     pool: Option<String>,
     /// Why; shown to everybody who wonders, and kept in the audit log.
@@ -81,13 +81,13 @@ pub(super) async fn pause(session: &Session, args: Pause) -> Result<Exit, Failur
         Format::Json | Format::Yaml => {
             print(&document(&to_value(&pause), session.format == Format::Yaml));
         }
-        Format::Name => print(&format!("pause/{}\n", clean(&of_pool(args.pool.as_deref())))),
+        Format::Name => print(&format!("pause/{}\n", clean(&of_pool(pause.pool.as_deref())))),
         Format::Table | Format::Wide => {
-            let again = match &args.pool {
+            let again = match &pause.pool {
                 Some(pool) => format!("argosy resume --pool {}", clean(pool)),
                 None => "argosy resume".to_owned(),
             };
-            let whose = clean(&of_pool(args.pool.as_deref()));
+            let whose = clean(&of_pool(pause.pool.as_deref()));
             note(&format!("automatic action is paused for {whose}; `{again}` lets it go on"));
         }
     }

@@ -2,10 +2,10 @@
 
 use super::{
     Adapter, Adapters, AgentProgram, Auth, AwsProvider, BreakerOf, BudgetOf, Claims, ConditionRule,
-    Conditions, Config, DeclaredOf, FleetNodes, GcpProvider, Issuer, LambdaProvider, Limits, Log,
-    Machines, MetricsCredential, Nodes, ProcessProvider, ProcessType, Retention, Secret, Section,
-    Sentinel, SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls, Webhooks,
-    WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
+    Conditions, Config, DeclaredOf, Deletion, FleetNodes, GcpProvider, Issuer, LambdaProvider,
+    Limits, Log, Machines, MetricsCredential, Nodes, ProcessProvider, ProcessType, Retention,
+    Secret, Section, Sentinel, SimulatedCloud, SimulatedProvider, StaticHost, StaticProvider, Tls,
+    Webhooks, WorkloadKubernetes, WorkloadSlurm, WorkloadSystem, WorkloadWebhook,
 };
 use serde_json::Value;
 use std::fmt::Write;
@@ -46,6 +46,7 @@ const SECTIONS: [(&str, Section); 36] = [
     ("metrics_credentials.NAME", MetricsCredential::SECTION),
     ("pools.NAME", DeclaredOf::SECTION),
     ("retention", Retention::SECTION),
+    ("deletion", Deletion::SECTION),
     ("simulated_cloud", SimulatedCloud::SECTION),
     ("log", Log::SECTION),
 ];

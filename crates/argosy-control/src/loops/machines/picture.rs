@@ -2,6 +2,7 @@
 
 use super::shelf::Shelf;
 use super::{Bench, SELF};
+use crate::pool::protects;
 use crate::pulse::Sample;
 use crate::safety;
 use argosy_core::adapter::AdapterSpec;
@@ -15,6 +16,7 @@ use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
+use argosy_core::protect::Protection;
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
 use argosy_store::view::{Stored, View};
@@ -57,6 +59,7 @@ pub(super) struct Seen {
     reported_at: Option<Timestamp>,
     /// Why it is left alone, although the rest of its pool is not.
     stopped: Option<String>,
+    protected: Option<Protection>,
     /// What came of the cure that was last tried, if that is known and not written down yet.
     pub(super) concluded: Option<String>,
 }
@@ -104,7 +107,7 @@ impl Scene {
                     .provider_books()
                     .map(|book| (book.value.name.clone(), book.clone()))
                     .collect(),
-                stopped: stopped(view, &resource.value.tenant, &pool_name),
+                stopped: stopped(view, &resource.value.tenant, &pool_name, id),
                 spent: spent(view, &resource.value.tenant, &pool_name),
                 turn: ours.map(turn),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
@@ -261,6 +264,7 @@ impl Seen {
             commanded: self.commanded,
             reported_at: self.reported_at,
             stopped: self.stopped.as_deref(),
+            protected: self.protected,
         }
     }
 }
@@ -292,6 +296,7 @@ fn seen(
         heard: !excused || live.heard_at.is_some(),
         reported_at: live.reported_at,
         stopped: stopped_there(view, &record.value, node.as_ref()),
+        protected: protects(view, &record.value),
         utilization: None,
         lost_for: lost_since
             .filter(|_| !excused)
@@ -364,8 +369,9 @@ fn busy(sample: &Sample) -> Option<f32> {
 }
 
 /// Why nothing is done by ourselves in a pool now.
-fn stopped(view: &View, tenant: &str, pool: &str) -> Option<String> {
-    safety::stopped(view, tenant, pool, &[Area::Fleet, Area::Pool(tenant, pool)])
+pub(super) fn stopped(view: &View, tenant: &str, pool: &str, id: ResourceId) -> Option<String> {
+    let areas = [Area::Fleet, Area::Pool(tenant, pool)];
+    safety::stopped(view, tenant, (pool, Some(id)), &areas)
 }
 
 /// Why nothing more is begun by ourselves in a pool now.

@@ -5,6 +5,7 @@ use super::{Bench, SELF, node_id};
 use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
+use crate::pool::protects;
 use crate::safety::{self, Draws};
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
@@ -114,7 +115,13 @@ pub(super) async fn order(
         for buy in &plan.buy {
             // A size that a person asked for is no action of ours.
             if buy.purpose != Purpose::Seat {
-                safety::stay_unstopped(&mut txn, view, tenant, &scene.pool_name, &areas);
+                safety::stay_unstopped(
+                    &mut txn,
+                    view,
+                    tenant,
+                    (&scene.pool_name, Some(pool.value.id)),
+                    &areas,
+                );
                 if draws.take(view, &areas).is_err() {
                     continue;
                 }
@@ -305,11 +312,19 @@ pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<P
     let book = view.provider_book(&record.order.provider).map(|book| &book.value);
     let frozen = book.and_then(|book| book.frozen.as_ref()).map(|it| it.message.as_str());
     let areas = picture::areas(record, picture::node_of(view, record));
-    let stopped = safety::stopped(view, &record.tenant, &record.pool_name, &areas);
+    let pool_id = (record.pool_name.as_str(), Some(record.pool));
+    let stopped = safety::stopped(view, &record.tenant, pool_id, &areas);
     // Whose way out was begun goes on.
     let begun = record.departure.is_some();
     let stopped = stopped.or_else(|| safety::spent(view, &areas).filter(|_| !begun));
-    gate::permit(reason, &Brakes { frozen, stopped: stopped.as_deref() })
+    let pool = view.resource(record.pool);
+    let brakes = Brakes {
+        frozen,
+        stopped: stopped.as_deref(),
+        protected: protects(view, record),
+        shrink_forced: pool.is_some_and(|pool| pool.value.shrink_forced),
+    };
+    gate::permit(reason, &brakes)
 }
 
 /// Asks the same, and takes what it needs for it from half-open breakers.
@@ -354,8 +369,9 @@ impl<'a> Hand<'a> {
         if stopped.is_some() {
             return true;
         }
-        safety::stay_unstopped(&mut self.txn, self.view, tenant, pool_name, &areas);
-        safety::stopped(self.view, tenant, pool_name, &areas).is_none()
+        let pool = (pool_name.as_str(), Some(resource.value.id));
+        safety::stay_unstopped(&mut self.txn, self.view, tenant, pool, &areas);
+        safety::stopped(self.view, tenant, pool, &areas).is_none()
     }
 
     fn step(&mut self, step: &Step) -> Result<Option<Reboot>, Error> {
@@ -369,6 +385,15 @@ impl<'a> Hand<'a> {
                 let why = reason.to_string();
                 info!(%instance, reason = why, %deadline, "a machine is to go once it is drained");
                 self.put("depart", record, after, &why)?;
+            }
+            Step::Block { instance, held } => {
+                let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
+                let Some(after) = record.value.blocked(held.as_ref(), self.now) else {
+                    return Ok(None);
+                };
+                let why = held.as_ref().map_or_else(String::new, ToString::to_string);
+                info!(%instance, why, "what keeps a machine that is to go has changed");
+                self.put("block", record, after, &why)?;
             }
             Step::Stay { instance } => {
                 let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
@@ -479,7 +504,7 @@ impl<'a> Hand<'a> {
     fn stay_unstopped(&mut self, record: &Instance, reason: &Reason) {
         if gate::is_ours(reason) {
             let areas = picture::areas(record, picture::node_of(self.view, record));
-            let (tenant, pool) = (&record.tenant, &record.pool_name);
+            let (tenant, pool) = (&record.tenant, (record.pool_name.as_str(), Some(record.pool)));
             safety::stay_unstopped(&mut self.txn, self.view, tenant, pool, &areas);
         }
     }
@@ -546,7 +571,7 @@ impl<'a> Hand<'a> {
         // A zone may be stopped in which only some of the pool's nodes are.
         if order.automatic {
             let Node { tenant, pool, .. } = &*node.value;
-            let pool = pool.as_deref().unwrap_or_default();
+            let pool = (pool.as_deref().unwrap_or_default(), Some(self.scene.resource.value.id));
             let areas: Vec<Area<'_>> = Area::of(&node.value).collect();
             if safety::stopped(self.view, tenant, pool, &areas).is_some() {
                 return Ok(false);

@@ -33,6 +33,7 @@ fn check(findings: &[(&str, &str)], past: &[(Cure, i64, &str)], expected: &str) 
         commanded: false,
         reported_at: None,
         stopped: None,
+        protected: None,
     };
     let treatment = treat(&member, &ladder(), Some(&ABILITIES), at(0));
     assert_eq!(

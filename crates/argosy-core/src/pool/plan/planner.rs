@@ -246,7 +246,12 @@ where
             true => self.picture.stopped.or_else(|| member?.stopped),
             false => self.picture.holds(member),
         };
-        let brakes = Brakes { frozen, stopped };
+        let brakes = Brakes {
+            frozen,
+            stopped,
+            protected: member.and_then(|member| member.protected),
+            shrink_forced: self.picture.resource.shrink_forced,
+        };
         gate::permit(reason.clone(), &brakes).map(drop)
     }
 
@@ -681,10 +686,16 @@ where
         let abilities = abilities.map(|facts| &facts.abilities);
         let because = cure::ailment(member);
         let treatment = cure::treat(member, self.picture.spec, abilities, self.now);
-        if treatment == Treatment::Replace
-            && let Some(why) = self.in_vain(member.instance.number)
-        {
-            return (why, true);
+        if treatment == Treatment::Replace {
+            if let Some(why) = self.in_vain(member.instance.number) {
+                return (why, true);
+            }
+            let replaced = Reason::Replaced { by: None, because: because.clone() };
+            if let Err(held @ Held::Protected(_)) = self.permit(index, &replaced) {
+                let why = format!("it is not replaced: {held}");
+                self.keep(index, held);
+                return (why, true);
+            }
         }
         match (treatment, member.node) {
             (Treatment::Diagnose, Some(node)) => {
@@ -863,6 +874,14 @@ where
                     }
                 }
                 None => {
+                    let (by, because) = (None, because);
+                    // A protected node stays what it is, until a person says otherwise.
+                    if let Err(held @ Held::Protected(_)) =
+                        self.permit(index, &Reason::Replaced { by, because })
+                    {
+                        self.keep(index, held);
+                        continue;
+                    }
                     let member = self.member(index);
                     let key = member.map(|member| (busy(member), member.instance.ordered_at, at));
                     waiting.extend(key);
@@ -1089,6 +1108,7 @@ where
 
     fn finish(mut self) -> Plan {
         self.count();
+        self.write_blocked();
         if let Some(chooser) = self.chooser.as_ref().filter(|_| !self.plan.buy.is_empty()) {
             let ordered = chooser.ordered;
             self.book_mut().ordered = ordered;
@@ -1101,6 +1121,19 @@ where
             Outcome::Waiting
         };
         self.plan
+    }
+
+    /// Writes down in the records which machines are to go and stay, and what keeps them.
+    fn write_blocked(&mut self) {
+        let kept: HashMap<usize, &Held> =
+            self.summary.kept.iter().map(|(index, held)| (*index, held)).collect();
+        let blocked = self.picture.members.iter().enumerate().filter_map(|(index, member)| {
+            let held = kept.get(&index).filter(|_| !self.departing.contains(&index)).copied();
+            member.instance.blocked(held, self.now)?;
+            Some(Step::Block { instance: member.instance.id.clone(), held: held.cloned() })
+        });
+        let blocked: Vec<Step> = blocked.collect();
+        self.plan.steps.extend(blocked);
     }
 
     /// Who is ready, and who is waited for.

@@ -132,7 +132,8 @@ impl World {
             Happens::Paused(pool) => {
                 let pool = pool.map(|first| format!("p{}", usize::from(first)));
                 let (tenant, by) = ("acme".to_owned(), "ada".to_owned());
-                self.pauses.push(Pause { tenant, pool, by, reason: "x".to_owned(), at: now });
+                let (pool_id, reason) = (None, "x".to_owned());
+                self.pauses.push(Pause { tenant, pool, pool_id, by, reason, at: now });
             }
             Happens::Resumed => self.pauses.clear(),
             Happens::Excused(yes) => {

@@ -98,6 +98,7 @@ fn doomed(machine: &Machine) -> Doomed {
         purpose: argosy_core::instance::Purpose::Seat,
         adopted: false,
         departure: None,
+        blocked: None,
         tried: Vec::new(),
         notice: None,
         sight: Default::default(),

@@ -25,6 +25,7 @@ fn resource(kind: Kind, owner: Option<&str>) -> Resource {
         updated: stamp,
         deletion: None,
         without_drain: false,
+        shrink_forced: false,
         started: None,
         phase_since: at,
         conditions: Vec::new(),

@@ -103,6 +103,9 @@ fn place(instance: &Instance) -> String {
 
 /// Why it is as it is; empty if all goes as it should.
 fn reason(instance: &Instance) -> String {
+    if let Some(blocked) = &instance.blocked {
+        return format!("{}: it is to go and stays: {}", blocked.guard, blocked.message);
+    }
     let overdue = if instance.overdue { "OVERDUE, it still costs: " } else { "" };
     if instance.reason.is_empty() {
         return overdue.to_owned();

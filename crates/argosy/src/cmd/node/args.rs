@@ -33,6 +33,8 @@ pub(super) enum Verbs {
     Terminate(Terminate),
     #[command(visible_aliases = ["rm", "forget"])]
     Delete(Delete),
+    Protect(Protect),
+    Unprotect(Unprotect),
     Events(Events),
     History(History),
 }
@@ -261,6 +263,38 @@ pub(super) struct Delete {
     /// Why; kept in the audit log.
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
+}
+
+/// Keep a node's machine: nothing terminates it until the label is off, or an admin forces it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Puts the label argosy.dev/protected on the node. A pool then shrinks, updates and replaces around it, and does not
+replace it when it is sick. The same label on a pool or a cluster keeps that, and its size.
+
+Examples:
+  argosy node protect gpu-17 --reason 'runs the acceptance test until Friday'
+  argosy nodepool patch prod/h100 -l argosy.dev/protected=true")]
+pub(super) struct Protect {
+    /// Which, by id.
+    #[arg(required = true, value_name = "NODE")]
+    pub(super) nodes: Vec<String>,
+    /// Why; kept in the audit log.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: String,
+}
+
+/// Take the label argosy.dev/protected off nodes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  argosy node unprotect gpu-17 --reason 'the acceptance test is over'")]
+pub(super) struct Unprotect {
+    /// Which, by id.
+    #[arg(required = true, value_name = "NODE")]
+    pub(super) nodes: Vec<String>,
+    /// Why; kept in the audit log.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: String,
 }
 
 /// Show what happened on a node and what the policy made of it, the latest last.

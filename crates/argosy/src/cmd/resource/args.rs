@@ -254,7 +254,8 @@ Examples:
   argosy cluster patch alpha --set region=us-west1 --wait
   argosy cluster patch alpha -l team=ml -l old-
   argosy nodepool patch alpha/workers --set nodeCount=8 --dry-run
-  argosy nodepool patch alpha/workers --unset autoscaling --if-match 1042")]
+  argosy nodepool patch alpha/workers --unset autoscaling --if-match 1042
+  argosy nodepool patch alpha/workers --set nodeCount=2 --override-protection --reason 'two are enough'")]
 pub(super) struct Patch {
     /// Its name or id.
     pub(super) name: String,
@@ -271,6 +272,12 @@ pub(super) struct Patch {
     /// Check everything and change nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Also if it makes a pool smaller that the label argosy.dev/protected keeps; for admins.
+    #[arg(long, requires = "reason")]
+    pub(super) override_protection: bool,
+    /// Why; kept in the audit log.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
     #[command(flatten)]
     pub(super) waiting: Waiting,
 }
@@ -284,6 +291,8 @@ Examples:
   argosy cluster delete alpha
   argosy cluster delete alpha --yes --wait
   argosy nodepool delete alpha/workers
+  argosy nodepool delete alpha/workers --now --reason 'nothing runs there that is needed'
+  argosy cluster delete alpha --override-protection --reason 'moved to beta'
   argosy cluster delete alpha --force --reason 'the cloud account is closed'")]
 pub(super) struct Delete {
     /// Names or ids.
@@ -295,8 +304,14 @@ pub(super) struct Delete {
     /// Remove the record although its cleanup is not confirmed.
     #[arg(long, requires = "reason")]
     pub(super) force: bool,
-    /// Why --force is needed; kept in the audit log.
-    #[arg(long, value_name = "TEXT", requires = "force")]
+    /// Terminate its machines without draining their nodes, also if it is being deleted already; for admins.
+    #[arg(long, requires = "reason")]
+    pub(super) now: bool,
+    /// Also if the label argosy.dev/protected keeps it; for admins.
+    #[arg(long, requires = "reason")]
+    pub(super) override_protection: bool,
+    /// Why; kept in the audit log.
+    #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
     #[command(flatten)]
     pub(super) waiting: Waiting,

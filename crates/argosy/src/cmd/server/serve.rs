@@ -282,6 +282,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
             metrics: config.metrics_access(),
             ..config.machines.settings()
         },
+        protect_new: config.deletion.protect,
         tombstones_kept: retention.tombstones.signed(),
         idempotency_kept: retention.idempotency_keys.signed(),
         audit_kept: retention.audit.signed(),

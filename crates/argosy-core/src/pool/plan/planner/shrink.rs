@@ -5,10 +5,11 @@ use crate::instance::{InstanceId, Reason};
 use crate::node::{Duty, Node};
 use crate::pool::Member;
 use crate::pool::cure::ailment;
+use crate::protect::Protection;
 use std::collections::BTreeSet;
 
-/// Adopted, class, not draining yet, how busy, as the spec says, age, and a name that decides among equals.
-type Rank<'p> = (bool, u8, bool, u8, bool, i64, &'p InstanceId);
+/// Protected, adopted, class, not draining yet, how busy, as the spec says, age, and a name that decides among equals.
+type Rank<'p> = ((bool, bool), u8, bool, u8, bool, i64, &'p InstanceId);
 
 impl<'p> Planner<'p, '_> {
     /// More seats than wanted: those whose loss disturbs least go first.
@@ -149,8 +150,10 @@ impl<'p> Planner<'p, '_> {
         let age = if class == 2 { -ordered } else { ordered };
         let draining = |node: &Node| matches!(node.duty, Duty::Draining { .. });
         let begun = member.node.is_some_and(draining);
-        let adopted = member.instance.adopted;
-        Some((adopted, class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
+        // Who is protected is asked last, and then stays: the gate says so.
+        let protected = member.protected == Some(Protection::Node);
+        let last = (protected, member.instance.adopted);
+        Some((last, class, !begun, busy(member), outdated.is_none(), age, &member.instance.id))
     }
 }
 

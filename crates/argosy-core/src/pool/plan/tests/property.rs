@@ -302,6 +302,7 @@ impl World {
                 Step::Leave { instance, .. } => instance.as_str(),
                 Step::Cordon { node, .. } | Step::Drain { node, .. } => node.as_str(),
                 Step::Depart { .. }
+                | Step::Block { .. }
                 | Step::Stay { .. }
                 | Step::Uncordon { .. }
                 | Step::Diagnose { .. }
@@ -391,6 +392,12 @@ impl World {
                 let one = &mut self.town.ones[index];
                 let permit = permitted(reason.clone());
                 one.instance = one.instance.departing(permit, *deadline, now).unwrap();
+                return;
+            }
+            Step::Block { instance, held } => {
+                let index = self.of(instance.as_str()).unwrap();
+                let one = &mut self.town.ones[index];
+                one.instance = one.instance.blocked(held.as_ref(), now).unwrap();
                 return;
             }
             Step::Stay { instance } => {
