@@ -140,6 +140,24 @@ pub struct Buy {
     pub why: String,
 }
 
+impl Step {
+    /// The record that it changes, if it changes one.
+    fn record(&self) -> Option<&InstanceId> {
+        match self {
+            Step::Depart { instance, .. }
+            | Step::Block { instance, .. }
+            | Step::Stay { instance }
+            | Step::Leave { instance, .. }
+            | Step::Diagnose { instance, .. }
+            | Step::Reboot { instance, .. } => Some(instance),
+            Step::Cordon { .. }
+            | Step::Drain { .. }
+            | Step::Uncordon { .. }
+            | Step::Condemn { .. } => None,
+        }
+    }
+}
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {

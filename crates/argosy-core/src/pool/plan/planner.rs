@@ -1123,13 +1123,16 @@ where
         self.plan
     }
 
-    /// Writes down in the records which machines are to go and stay, and what keeps them.
+    /// Writes down in the records which machines are to go and stay, and what keeps them. A record that another step
+    /// changes waits for the next look: each is written once in a plan.
     fn write_blocked(&mut self) {
         let kept: HashMap<usize, &Held> =
             self.summary.kept.iter().map(|(index, held)| (*index, held)).collect();
+        let changed: HashSet<&InstanceId> =
+            self.plan.steps.iter().filter_map(Step::record).collect();
         let blocked = self.picture.members.iter().enumerate().filter_map(|(index, member)| {
-            let held = kept.get(&index).filter(|_| !self.departing.contains(&index)).copied();
-            member.instance.blocked(held, self.now)?;
+            let held = kept.get(&index).copied();
+            member.instance.blocked(held, self.now).filter(|one| !changed.contains(&one.id))?;
             Some(Step::Block { instance: member.instance.id.clone(), held: held.cloned() })
         });
         let blocked: Vec<Step> = blocked.collect();
