@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::view::{Times, to_value};
 use argosy_api::client::{ClientError, Collection};
 use argosy_api::instance::{PoolExplanation, PoolResume, PoolSample, SimulateRequest, Simulation};
+use argosy_core::machine::HourlyCost;
 use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -159,10 +160,11 @@ fn page(screen: &Screen, explained: &PoolExplanation, times: Times) -> String {
     let kept = || explained.members.iter().filter(|member| member.blocked.is_some());
     if let Some(blocked) = kept().find_map(|member| member.blocked.as_ref()) {
         let count = kept().count();
-        let known: Option<f64> = kept().map(|member| member.cost_per_hour).sum();
+        let cost: HourlyCost = kept().map(|member| member.cost_per_hour).collect();
         let stay =
             if count == 1 { "instance is to go and stays" } else { "instances are to go and stay" };
-        member("Held", format!("{count} {stay}, {}: {}", dollars(known), blocked.message));
+        let cost = together(cost.known, cost.unpriced);
+        member("Held", format!("{count} {stay}, {cost}: {}", blocked.message));
     }
     if let Some(paused) = &explained.paused {
         let since = times.ago(&paused.since);
