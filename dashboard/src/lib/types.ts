@@ -470,12 +470,14 @@ export interface InstanceAdopt {
 }
 
 export interface InstanceList {
+  cost_per_hour?: number;
   items: InstanceView[];
   kind: string;
   page: number;
   revision: number;
   size: number;
   total: number;
+  unpriced?: number;
 }
 
 export type InstanceState = 'Provisioning' | 'AwaitingNode' | 'Running' | 'Terminating' | 'Terminated' | 'Failed';
@@ -685,6 +687,7 @@ export interface OrphanList {
   cost_per_hour: number;
   items: Orphan[];
   kind: string;
+  unpriced?: number;
 }
 
 export interface OwnerReference {
@@ -755,6 +758,7 @@ export interface PoolExplanation {
   kind: string;
   members: Instance[];
   name: string;
+  orphans?: number;
   paused?: BuyingPaused;
   places?: PlaceBackoff[];
   pool_id: string;
@@ -762,6 +766,7 @@ export interface PoolExplanation {
   stale_in_a_row: number;
   summary: string;
   target?: number;
+  unpriced?: number;
   update_failed?: UpdateFailed;
 }
 
@@ -820,6 +825,7 @@ export interface Provider {
   name: string;
   orphans: number;
   paused?: ProviderPaused;
+  unpriced?: number;
 }
 
 export interface ProviderFrozen {
