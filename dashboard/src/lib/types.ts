@@ -121,8 +121,22 @@ export interface Breaker {
   scope: string;
 }
 
+export interface BudgetImpact {
+  allowed: number;
+  asked: number;
+  exceeded: boolean;
+  frees?: string;
+  message: string;
+  name: string;
+  out?: OutOfService[];
+  scope: string;
+  total: number;
+  used: number;
+}
+
 export interface BudgetUse {
   allowed: number;
+  out?: number;
   scope: string;
   total: number;
   used: number;
@@ -160,6 +174,7 @@ export interface ClusterCreate {
 export interface Command {
   acknowledged_at?: string;
   automatic: boolean;
+  budgets?: BudgetImpact[];
   by: string;
   deadline?: string;
   ended_at?: string;
@@ -178,10 +193,29 @@ export interface Command {
   revision: number;
   state: CommandState;
   type: CommandType;
+  warnings?: string[];
+}
+
+export interface CommandBatch {
+  budgets: BudgetImpact[];
+  commands: Command[];
+  kind: string;
+  refused: CommandRefusal[];
+  warnings: string[];
+}
+
+export interface CommandBatchCreate {
+  drain_for_seconds?: number;
+  nodes: string[];
+  over_budget?: boolean;
+  parameters?: Record<string, string>;
+  reason?: string;
+  type: CommandType;
 }
 
 export interface CommandCreate {
   drain_for_seconds?: number;
+  over_budget?: boolean;
   parameters?: Record<string, string>;
   reason?: string;
   type: CommandType;
@@ -197,6 +231,11 @@ export interface CommandList {
 }
 
 export type CommandOutcome = 'Completed' | 'Drained' | 'Forced' | 'TimedOut' | 'Failed' | 'Expired' | 'Cancelled';
+
+export interface CommandRefusal {
+  node_id: string;
+  problem: Problem;
+}
 
 export type CommandState = 'pending' | 'acknowledged' | 'completed' | 'failed' | 'expired' | 'cancelled';
 
@@ -470,18 +509,21 @@ export interface InstanceAdopt {
 }
 
 export interface InstanceList {
+  cost_per_hour?: number;
   items: InstanceView[];
   kind: string;
   page: number;
   revision: number;
   size: number;
   total: number;
+  unpriced?: number;
 }
 
 export type InstanceState = 'Provisioning' | 'AwaitingNode' | 'Running' | 'Terminating' | 'Terminated' | 'Failed';
 
 export interface InstanceTerminate {
   force?: boolean;
+  over_budget?: boolean;
   reason: string;
 }
 
@@ -685,6 +727,14 @@ export interface OrphanList {
   cost_per_hour: number;
   items: Orphan[];
   kind: string;
+  unpriced?: number;
+}
+
+export interface OutOfService {
+  by: string;
+  how: string;
+  node_id: string;
+  since: string;
 }
 
 export interface OwnerReference {
@@ -755,6 +805,7 @@ export interface PoolExplanation {
   kind: string;
   members: Instance[];
   name: string;
+  orphans?: number;
   paused?: BuyingPaused;
   places?: PlaceBackoff[];
   pool_id: string;
@@ -762,6 +813,7 @@ export interface PoolExplanation {
   stale_in_a_row: number;
   summary: string;
   target?: number;
+  unpriced?: number;
   update_failed?: UpdateFailed;
 }
 
@@ -792,8 +844,9 @@ export interface PoolSample {
 }
 
 export interface Problem {
+  budgets?: BudgetImpact[];
   cluster_id?: string;
-  code: 'HYPERFLEET-VAL-000' | 'HYPERFLEET-VAL-005' | 'HYPERFLEET-VAL-006' | 'HYPERFLEET-VAL-007' | 'HYPERFLEET-VAL-008' | 'HYPERFLEET-VAL-009' | 'HYPERFLEET-AUT-001' | 'HYPERFLEET-AUT-002' | 'HYPERFLEET-AUT-003' | 'HYPERFLEET-AUZ-001' | 'HYPERFLEET-NTF-000' | 'HYPERFLEET-NTF-001' | 'HYPERFLEET-NTF-002' | 'HYPERFLEET-MTD-001' | 'HYPERFLEET-LMT-003' | 'HYPERFLEET-CNF-001' | 'HYPERFLEET-CNF-002' | 'HYPERFLEET-CNF-003' | 'HYPERFLEET-CNF-004' | 'HYPERFLEET-GON-001' | 'HYPERFLEET-LMT-002' | 'HYPERFLEET-MED-001' | 'HYPERFLEET-LMT-004' | 'HYPERFLEET-INT-001' | 'HYPERFLEET-SVC-001' | 'HYPERFLEET-SVC-003';
+  code: 'HYPERFLEET-VAL-000' | 'HYPERFLEET-VAL-005' | 'HYPERFLEET-VAL-006' | 'HYPERFLEET-VAL-007' | 'HYPERFLEET-VAL-008' | 'HYPERFLEET-VAL-009' | 'HYPERFLEET-AUT-001' | 'HYPERFLEET-AUT-002' | 'HYPERFLEET-AUT-003' | 'HYPERFLEET-AUZ-001' | 'HYPERFLEET-NTF-000' | 'HYPERFLEET-NTF-001' | 'HYPERFLEET-NTF-002' | 'HYPERFLEET-MTD-001' | 'HYPERFLEET-LMT-003' | 'HYPERFLEET-CNF-001' | 'HYPERFLEET-CNF-002' | 'HYPERFLEET-CNF-003' | 'HYPERFLEET-CNF-004' | 'HYPERFLEET-CNF-005' | 'HYPERFLEET-GON-001' | 'HYPERFLEET-LMT-002' | 'HYPERFLEET-MED-001' | 'HYPERFLEET-LMT-004' | 'HYPERFLEET-INT-001' | 'HYPERFLEET-SVC-001' | 'HYPERFLEET-SVC-003';
   current_revision?: number;
   detail: string;
   error: string;
@@ -820,6 +873,7 @@ export interface Provider {
   name: string;
   orphans: number;
   paused?: ProviderPaused;
+  unpriced?: number;
 }
 
 export interface ProviderFrozen {
