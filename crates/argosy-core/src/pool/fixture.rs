@@ -101,6 +101,8 @@ pub(super) struct Town {
     pub(super) clouds: BTreeMap<String, Cloud>,
     pub(super) bad_serials: HashSet<String>,
     pub(super) stopped: Option<String>,
+    /// How far we are ahead of the clock that windows are written by.
+    pub(super) ahead: SignedDuration,
     pub(super) its_turn: bool,
 }
 
@@ -135,6 +137,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         clouds: BTreeMap::from([("gcp".to_owned(), cloud("gcp", "GCP", "us-east1"))]),
         bad_serials: HashSet::new(),
         stopped: None,
+        ahead: SignedDuration::ZERO,
         its_turn: true,
     };
     for word in text.split_whitespace() {
@@ -234,6 +237,7 @@ impl Town {
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),
             drain_for: self.spec.drain_for.unwrap_or(SignedDuration::from_mins(60)),
+            ahead: self.ahead,
         };
         look(&picture);
     }

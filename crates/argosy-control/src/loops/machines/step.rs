@@ -15,6 +15,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance, InstanceId, Reason, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
+use argosy_core::liveness::Attendance;
 use argosy_core::machine::{MachineId, Order, Trouble};
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Buy, COST_GUARD, PRICE_UNKNOWN, Plan, Step};
@@ -188,6 +189,10 @@ pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<Option<Ti
         if view.resource(pool).is_some() {
             return Ok((None, None));
         }
+        // Before the deadlines were put off by the time in which nobody led, none is known to be over.
+        if view.attendance().is_some_and(|attended| attended.value.away(now).is_some()) {
+            return Ok((None, now.checked_add(super::AFTER_TROUBLE).ok()));
+        }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
         let left = view.instances_of(pool).filter(|record| !record.value.state.is_over());
@@ -238,6 +243,7 @@ fn see_off(
     if let Some(after) = record.value.departing(permit, deadline, now) {
         let change = Mutation::update("depart", record, Arc::new(after)).because(&why);
         Office::write_instance(txn, change, &caller, now)?;
+        attend(txn, view, now);
     }
     let (told, retry_at) = picture::told(view, id, now);
     if !told && !matches!(node.value.duty, Duty::Draining { .. }) {
@@ -290,6 +296,13 @@ pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<P
     gate::permit(reason, &Brakes { frozen, stopped: stopped.as_deref() })
 }
 
+/// From the first drain on it is known up to when somebody led.
+fn attend(txn: &mut Txn, view: &View, now: Timestamp) {
+    if view.attendance().is_none() {
+        txn.overwrite(Arc::new(Attendance { until: now }));
+    }
+}
+
 /// One commit in the making.
 struct Hand<'a> {
     bench: &'a Bench,
@@ -327,6 +340,7 @@ impl<'a> Hand<'a> {
                 let why = reason.to_string();
                 info!(%instance, reason = why, %deadline, "a machine is to go once it is drained");
                 self.put("depart", record, after, &why)?;
+                attend(&mut self.txn, self.view, self.now);
             }
             Step::Stay { instance } => {
                 let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };
