@@ -261,7 +261,9 @@ impl Commands {
         let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
         let nodes = self.office.nodes();
         let settings = nodes.of_node(&found.value);
-        let issued = issue(&found.value, &waiting, order, id, settings, now).map_err(refused)?;
+        let given_at = self.office.shared(now);
+        let issued = issue(&found.value, &waiting, order, id, settings, given_at);
+        let issued = issued.map_err(refused)?;
         let effect = effect(new.kind, &new.parameters, &found.value);
         let key = key.map(|key| (key, digest));
         Ok(Ordered::New { node: found, issued: Box::new(issued), effect, key })
@@ -302,7 +304,10 @@ impl Commands {
             }
             let nodes = self.office.nodes();
             let settings = nodes.of_node(&found.value);
-            sheet.elapse(settings, now);
+            // By the time of who leads: not by a clock that is off, nor while nobody led.
+            if self.office.may_judge(view, now) {
+                sheet.elapse(settings, now);
+            }
             let told = match wire {
                 Wire::Argosy => tell_one(&mut sheet, now),
                 Wire::Navarch => tell_all(&mut sheet, asked_at, now),

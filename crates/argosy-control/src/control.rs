@@ -10,6 +10,7 @@ use crate::ids::Ids;
 use crate::instance::Instances;
 use crate::loops::machines::MachineSettings;
 use crate::loops::run::Hands;
+use crate::loops::time::TimeCheck;
 use crate::loops::{self, Beats};
 use crate::node::Nodes;
 use crate::notify::Notifier;
@@ -134,6 +135,7 @@ impl Control {
             stats: stats.clone(),
             notes,
             plane: RwLock::new(Arc::new(settings.nodes.clone())),
+            time: TimeCheck::default(),
         });
         let resources = Resources { office: office.clone() };
         let adapters = Adapters { resources: resources.clone() };
@@ -212,6 +214,11 @@ impl Control {
             None => Ok(()),
             Some(name) => Err(format!("the loop `{name}` has not run for a minute")),
         }
+    }
+
+    /// How far the clock of this process is ahead of that of the store, if by so much that it leads nothing.
+    pub fn clock_off(&self) -> Option<SignedDuration> {
+        self.office.time.is_off().then(|| self.stats.clock_off.get())
     }
 
     /// The store can be reached, so that changes can be made.

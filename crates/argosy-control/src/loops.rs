@@ -10,6 +10,7 @@ pub(crate) mod remedy;
 pub(crate) mod retention;
 pub(crate) mod run;
 pub(crate) mod sentinel;
+pub(crate) mod time;
 
 use crate::Error;
 use crate::clock::Clock;
@@ -64,7 +65,7 @@ pub(crate) async fn lead(
 ) -> Fence {
     loop {
         beats.beat(name, office.clock.now());
-        match office.store.lease(name, holder, LEASE).await {
+        match office.lease(name, holder).await {
             Ok(Some(lease)) => return Fence { lease: name.to_owned(), epoch: lease.epoch },
             Ok(None) => {}
             Err(error) => warn!(%error, lease = name, "could not ask for the lease"),
@@ -75,14 +76,14 @@ pub(crate) async fn lead(
 
 /// Renews a lease until it is lost.
 pub(crate) async fn keep_lease(office: &Office, name: &'static str, holder: &str, fence: &Fence) {
-    let mut renewed = office.clock.now();
+    let mut renewed = office.clock.monotonic();
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        let now = office.clock.now();
-        match office.store.lease(name, holder, LEASE).await {
+        let now = office.clock.monotonic();
+        match office.lease(name, holder).await {
             Ok(Some(lease)) if lease.epoch == fence.epoch => renewed = now,
             Ok(_) => return,
-            Err(error) if now.duration_since(renewed) < LEASE => {
+            Err(error) if liveness::signed(now.saturating_sub(renewed)) < LEASE => {
                 warn!(%error, lease = name, "could not renew the lease");
             }
             Err(error) => {

@@ -5,6 +5,7 @@ use crate::control::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::loops::notes::{IMPERSONATION, Note, Notes, Refusal};
+use crate::loops::time::TimeCheck;
 use crate::node::LEDGER;
 use crate::pulse::Moment;
 use crate::stats::Stats;
@@ -62,6 +63,8 @@ pub(crate) struct Office {
     pub(crate) notes: Notes,
     /// What the node plane goes by now; kept current by `loops::plane`.
     pub(crate) plane: RwLock<Arc<NodeSettings>>,
+    /// Whether our time can be gone by.
+    pub(crate) time: TimeCheck,
 }
 
 impl Office {

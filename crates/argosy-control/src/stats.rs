@@ -1,6 +1,7 @@
 //! Numbers about what the services and loops have done, for `/metrics`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use jiff::SignedDuration;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// A number that only grows.
@@ -21,6 +22,22 @@ impl Counter {
     /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A time that changes.
+#[derive(Debug, Default)]
+pub struct Millis(AtomicI64);
+
+impl Millis {
+    /// It is this long now.
+    pub fn set(&self, time: SignedDuration) {
+        self.0.store(i64::try_from(time.as_millis()).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// How long it is.
+    pub fn get(&self) -> SignedDuration {
+        SignedDuration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -131,6 +148,8 @@ impl MachineAlarms {
 pub struct Stats {
     /// Commits that were accepted.
     pub commits: Counter,
+    /// How far this process' clock is ahead of that of the store.
+    pub clock_off: Millis,
     /// Commits that had to be decided again because somebody else was first.
     pub conflicts: Counter,
     /// Reports that were news.

@@ -5,6 +5,7 @@
 
 mod parameters;
 
+use crate::backoff::delay;
 use crate::breaker::later;
 use crate::field::FieldError;
 use crate::health::{Absolution, Ends, absolve};
@@ -137,20 +138,37 @@ pub enum CommandState {
     },
 }
 
-/// How long a node that could not do what it was told is left alone before it is told the same again by
-/// ourselves.
+/// How long a node that did not do what it was told is left alone before it is told the same again by ourselves; twice
+/// as long each further time. Too short, and a node that never does it fills the store.
 const RETRY_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
+/// The longest of these pauses. Too long, and one that can again is told late.
+const RETRY_AFTER_MAX: SignedDuration = SignedDuration::from_mins(10);
+
+/// Until when a node is told nothing by ourselves because it did not do what it was told last: it could not, did not
+/// fetch it, or had no time for it. The pause grows with each time in a row. `ours` are our commands to it, the latest
+/// first.
+pub fn quiet_until<'a>(ours: impl IntoIterator<Item = &'a Command>) -> Option<Timestamp> {
+    let mut ours = ours.into_iter();
+    let last = ours.next()?;
+    let failed_at = last.failed_at()?;
+    let same = ours.filter(|command| command.kind == last.kind);
+    let before = same.take_while(|command| command.failed_at().is_some()).count();
+    let times = u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1);
+    Some(later(failed_at, delay(last.node.as_str(), times, RETRY_AFTER, RETRY_AFTER_MAX)))
+}
+
 impl Command {
-    /// Until when nothing like it is sent by ourselves: the node just said that it cannot.
-    pub fn failed_until(&self) -> Option<Timestamp> {
+    /// When it ended, if not as it should have: because of the node, and of nobody's decision.
+    fn failed_at(&self) -> Option<Timestamp> {
         match &self.state {
-            CommandState::Done { at, outcome: Outcome::Failed, .. } => {
-                Some(later(*at, RETRY_AFTER))
-            }
-            CommandState::Done { .. }
-            | CommandState::Pending
-            | CommandState::Acknowledged { .. } => None,
+            CommandState::Done { at, outcome, .. } => match outcome {
+                Outcome::Failed | Outcome::Expired | Outcome::TimedOut => Some(*at),
+                Outcome::Completed | Outcome::Drained | Outcome::Forced | Outcome::Cancelled => {
+                    None
+                }
+            },
+            CommandState::Pending | CommandState::Acknowledged { .. } => None,
         }
     }
 }
@@ -596,6 +614,13 @@ pub fn orphaned(command: &Command, now: Timestamp) -> Option<(Command, Entry)> {
 pub fn withdrawn(node: &Node, command: &Command, why: &str, now: Timestamp) -> Option<Moved> {
     let ours = command.automatic && command.state == CommandState::Pending;
     ours.then(|| end(node, command, Outcome::Cancelled, why.to_owned(), None, now))
+}
+
+/// What becomes of a drain that has not ended, of a machine whose own deadline was put off: it is given again, with the
+/// time that is left. `None` if it is none, or over.
+pub fn put_off(node: &Node, command: &Command, why: &str, now: Timestamp) -> Option<Moved> {
+    let open = command.kind == CommandKind::Drain && !command.state.is_done();
+    open.then(|| end(node, command, Outcome::Cancelled, why.to_owned(), None, now))
 }
 
 /// Our own cordon, not fetched yet, of a node that nothing speaks against any more: it would act on

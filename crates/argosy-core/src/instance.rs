@@ -189,7 +189,8 @@ pub struct Departure {
     pub reason: Reason,
     /// Since when.
     pub since: Timestamp,
-    /// When it goes although work may be left. One drain has one deadline: no command moves it.
+    /// When it goes although work may be left. One drain has one deadline: no command moves it, only a time in which
+    /// nobody led.
     pub deadline: Timestamp,
 }
 

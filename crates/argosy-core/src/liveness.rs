@@ -6,6 +6,10 @@
 //! What a newcomer gets wrong: being silent and being acted on are two things. A node that is marked
 //! `Unreachable` is shown as such; whether anything is done about it is `remedy`'s to say, much later.
 
+mod listened;
+
+pub use listened::Listened;
+
 use crate::node::settings::PoolSettings;
 use crate::node::{Liveness, NodeId};
 use crate::plant::{self, Bug};
@@ -113,6 +117,27 @@ pub struct Outlook {
     /// Why nothing is done about silence.
     #[serde(flatten)]
     pub excuse: Excuse,
+}
+
+/// That somebody led while something counted on it: the drains of machines that are to go. Written once a minute for as
+/// long as there are any, so that the next who leads knows for how long nobody did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attendance {
+    /// Up to when.
+    pub until: Timestamp,
+}
+
+/// How often `Attendance` is written.
+pub const ATTENDED_EVERY: SignedDuration = SignedDuration::from_secs(60);
+
+/// Who has not said that he leads for so long did not: one that is late, and the time until another takes over.
+const ATTENDED_LATE: SignedDuration = SignedDuration::from_secs(150);
+
+impl Attendance {
+    /// For how long nobody led; `None` if somebody does.
+    pub fn away(&self, now: Timestamp) -> Option<SignedDuration> {
+        Some(now.duration_since(self.until)).filter(|time| ATTENDED_LATE <= *time)
+    }
 }
 
 /// Whom a process heard that does not listen for the whole fleet, told to the one that does.

@@ -120,6 +120,15 @@ pub enum NoticeKind {
     Reclaim,
     /// It will stop or move the machine to repair what is below it.
     Maintenance,
+    /// It could not be asked: nothing is known, and what was known stays. Never stored.
+    Unknown,
+}
+
+impl Notice {
+    /// It could not be asked.
+    pub fn unknown() -> Self {
+        Self { kind: NoticeKind::Unknown, at: None, message: String::new() }
+    }
 }
 
 /// What a provider can do. What it cannot is made up for elsewhere.

@@ -195,13 +195,28 @@ impl Aws {
         Ok(instances.filter_map(|instance| instance.machine(&self.region)).collect())
     }
 
-    /// What AWS intends to do with machines, by id. Machines are listed even if this cannot be had: that
-    /// somebody will move one is worth less than to know that it is there.
-    async fn notices(&self, machines: &[Machine]) -> HashMap<String, Notice> {
-        let mut notices = HashMap::new();
+    /// Adds to machines what AWS intends to do with them. They are listed even if that cannot be had, and then it is
+    /// not known: that somebody will move one is worth less than to know that it is there.
+    async fn notice(&self, machines: &mut [Machine]) {
         if machines.is_empty() {
-            return notices;
+            return;
         }
+        let events = self.events().await;
+        let spot = machines.iter().any(|machine| machine.spot);
+        let taken = if spot { self.taken().await } else { Some(HashMap::new()) };
+        for machine in machines {
+            let find = |notices: &Option<HashMap<String, Notice>>| match notices {
+                Some(notices) => notices.get(machine.id.as_str()).cloned(),
+                None => Some(Notice::unknown()),
+            };
+            // What is sooner comes first: that a spot machine is taken back.
+            let taken = if machine.spot { find(&taken) } else { None };
+            machine.notice = taken.or_else(|| find(&events));
+        }
+    }
+
+    /// What is scheduled for machines, by id; `None` if it cannot be had.
+    async fn events(&self) -> Option<HashMap<String, Notice>> {
         // Only those with an event that is to come.
         let query = Query::read("DescribeInstanceStatus").with("MaxResults", "1000").filter(
             "event.code",
@@ -213,34 +228,41 @@ impl Aws {
                 "instance-stop",
             ],
         );
-        match self.pages::<Statuses>(query).await {
-            Ok(statuses) => notices.extend(statuses.into_iter().filter_map(|status| {
-                let notice = status.notice()?;
-                Some((status.instance_id, notice))
-            })),
-            Err(fault) => {
-                let cause = Trouble::from(fault);
-                warn!(%cause, "scheduled events of machines could not be asked for");
-            }
-        }
-        if !machines.iter().any(|machine| machine.spot) {
-            return notices;
-        }
+        let statuses = self.asked::<Statuses>(query, "scheduled events of machines").await?;
+        let notices = statuses.into_iter().filter_map(|status| {
+            let notice = status.notice()?;
+            Some((status.instance_id, notice))
+        });
+        Some(notices.collect())
+    }
+
+    /// Which spot machines are taken back, by id; `None` if it cannot be had.
+    async fn taken(&self) -> Option<HashMap<String, Notice>> {
         let query = Query::read("DescribeSpotInstanceRequests")
             .with("MaxResults", "1000")
             .filter("status-code", &["marked-for-termination", "marked-for-stop"]);
-        match self.pages::<SpotRequests>(query).await {
-            // Later, and so preferred: it is sooner than any maintenance.
-            Ok(requests) => notices.extend(requests.into_iter().filter_map(|request| {
-                let notice = request.notice()?;
-                Some((request.instance_id, notice))
-            })),
+        let requests = self.asked::<SpotRequests>(query, "spot interruptions").await?;
+        let notices = requests.into_iter().filter_map(|request| {
+            let notice = request.notice()?;
+            Some((request.instance_id, notice))
+        });
+        Some(notices.collect())
+    }
+
+    /// All pages of what a listing can do without.
+    async fn asked<P: Page + serde::de::DeserializeOwned>(
+        &self,
+        query: Query,
+        what: &'static str,
+    ) -> Option<Vec<P::Item>> {
+        match self.pages::<P>(query).await {
+            Ok(items) => Some(items),
             Err(fault) => {
                 let cause = Trouble::from(fault);
-                warn!(%cause, "spot interruptions could not be asked for");
+                warn!(%cause, what, "could not be asked for; what is known of it stays");
+                None
             }
         }
-        notices
     }
 
     /// The call that buys a machine.
@@ -431,10 +453,7 @@ impl Provider for Aws {
             .with("MaxResults", "1000")
             .filter("tag-key", &[answer::INSTALLATION]);
         let mut machines = self.instances(query).await?;
-        let mut notices = self.notices(&machines).await;
-        for machine in &mut machines {
-            machine.notice = notices.remove(machine.id.as_str());
-        }
+        self.notice(&mut machines).await;
         Ok(machines)
     }
 

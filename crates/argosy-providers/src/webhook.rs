@@ -46,7 +46,7 @@ impl Notifier for WebhookNotifier {
         let body = serde_json::to_vec(event)
             .map_err(|cause| SendError::Refused(format!("the event cannot be written: {cause}")))?;
         let request = request.header(header::CONTENT_TYPE, "application/cloudevents+json");
-        let request = secret.seal(request, &event.id, self.clock.now().as_second(), body);
+        let request = secret.seal(request, &event.id, self.clock.wall().as_second(), body);
         outbound::send(request).await.map(drop)
     }
 }

@@ -16,7 +16,7 @@ use argosy_store::engine::{
 };
 use async_trait::async_trait;
 use fault::Fault;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use link::{Connector, Link, Role, Session};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -145,6 +145,10 @@ impl Engine for Postgres {
         ttl: SignedDuration,
     ) -> Result<Option<Lease>, Error> {
         self.ask(async |session| sql::lease(session, name, holder, ttl).await).await
+    }
+
+    async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        self.ask(async |session| sql::now(session).await).await.map(Some)
     }
 
     async fn trim(&self, retention: &Retention) -> Result<(), Error> {

@@ -217,7 +217,7 @@ impl Authenticator {
             return Ok(nobody(request_id));
         };
         let token = bearer(headers)?;
-        let now = clock.now();
+        let now = clock.wall();
         let known = tokens.read().unwrap_or_else(PoisonError::into_inner).find(token);
         let known =
             known.or_else(|| own.read().unwrap_or_else(PoisonError::into_inner).find(token));

@@ -19,9 +19,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use serde_json::json;
 use std::collections::HashSet;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -352,6 +353,14 @@ fn now(census: &Census, stats: &Stats) -> Registry {
         alarms.get_or_create(&labels).inc_by(stats.machine_alarms.of(alarm));
     }
     registry.register("argosy_machine_alarms", "What people are told about machines", alarms);
+    let clock: Gauge<f64, AtomicU64> = Gauge::default();
+    clock.set(stats.clock_off.get().as_secs_f64());
+    registry.register_with_unit(
+        "argosy_clock_off",
+        "How far the clock of this process is ahead of that of the store",
+        Unit::Seconds,
+        clock,
+    );
     if let Some(bytes) = resident_bytes() {
         let memory: Gauge = Gauge::default();
         memory.set(bytes);
@@ -464,7 +473,21 @@ struct Operations {
 
 /// Whether the process should be left running: a supervisor starts it again if not, which helps
 /// against a loop that hangs and not against a store that is away.
+///
+/// Nor does it help against a clock that is off, so that is said and is no failure: the process answers requests, and
+/// another one leads.
 async fn healthz(extract::State(it): extract::State<Operations>) -> Response {
+    if let (Ok(()), Some(off)) = (it.control.alive(), it.control.clock_off()) {
+        let off_s = off.as_secs_f64();
+        let direction = if off.is_negative() { "behind" } else { "ahead of" };
+        let reason = format!(
+            "the clock of this process is {:.1} s {direction} that of the store, and at most 1 s is allowed: \
+             it leads nothing until the clock is right; check the machine's time server",
+            off_s.abs()
+        );
+        let body = json!({"status": "ok", "leads": false, "clock_off_s": off_s, "reason": reason});
+        return Json(body).into_response();
+    }
     probe("late", it.control.alive())
 }
 

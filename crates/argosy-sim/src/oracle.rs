@@ -37,6 +37,12 @@ pub(crate) const MONEY: &str = "MONEY";
 /// A command may be open for so long after everything has become quiet.
 const OPEN_MAX: SignedDuration = SignedDuration::from_hours(2);
 
+/// How many commits a minute are always in order: people, adapters, leases of a small fleet.
+const COMMITS_LEAST: u64 = 1_000;
+
+/// And for each node and record besides: to buy, register, judge, drain and return it all in one minute takes less.
+const COMMITS_EACH: u64 = 60;
+
 /// So many nodes must be silent before it is the silence of the fleet.
 const MASS_LEAST: usize = 4;
 
@@ -77,6 +83,8 @@ pub(crate) struct Oracle {
     ends: BTreeMap<String, Timestamp>,
     /// Machines that exist, by provider, for each record.
     living: BTreeMap<String, BTreeSet<(String, String)>>,
+    /// Which minute it is, and how many commits it had.
+    minute: (i64, u64),
     /// How many automatic cordons each breaker let through in its step.
     let_through: BTreeMap<String, (Timestamp, u32)>,
 }
@@ -129,6 +137,7 @@ impl Oracle {
             open: BTreeSet::new(),
             ends: BTreeMap::new(),
             living: BTreeMap::new(),
+            minute: (0, 0),
             let_through: BTreeMap::new(),
         }
     }
@@ -146,6 +155,7 @@ impl Oracle {
             return Err(("I6", format!("revision {revision} came after {last}")));
         }
         self.revision = revision;
+        self.is_calm(now)?;
         let audits = audits(commit)?;
         let mut turns = Vec::new();
         let (mut ordered, mut departed, mut bought) = (Vec::new(), Vec::new(), Vec::new());
@@ -343,6 +353,28 @@ impl Oracle {
             }
         }
         found
+    }
+
+    /// Whether there are not more commits than so large a fleet can be the reason of (I15).
+    fn is_calm(&mut self, now: Timestamp) -> Result<(), Broken> {
+        let minute = now.as_second().div_euclid(60);
+        if self.minute.0 != minute {
+            self.minute = (minute, 0);
+        }
+        self.minute.1 += 1;
+        let things = (self.nodes.len() + self.instances.len()) as u64;
+        let most = COMMITS_LEAST + COMMITS_EACH * things;
+        if self.minute.1 <= most {
+            return Ok(());
+        }
+        Err((
+            "I15",
+            format!(
+                "more than {most} commits in one minute, with {} nodes and {} instances",
+                self.nodes.len(),
+                self.instances.len()
+            ),
+        ))
     }
 
     fn note_ends(&mut self, id: &str, node: Option<&Node>) {
@@ -649,3 +681,6 @@ fn audited<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -442,6 +442,8 @@ pub struct Control {
     pub clock_jumps_per_day: f64,
     /// Seconds.
     pub clock_jump_max: i64,
+    /// How long it is wrong until a time server sets it right.
+    pub clock_wrong_for: SignedDuration,
 }
 
 /// Something that happens at a given time.
@@ -491,6 +493,8 @@ pub enum Action {
     },
     /// Automation is paused or resumed.
     Pause(bool),
+    /// All processes of the control plane end, and are started again after so long.
+    Down(SignedDuration),
     /// Waits until a node has this status, and fails if it has not in time.
     WaitForStatus {
         /// Whom.

@@ -78,19 +78,55 @@ pub(crate) struct Cut {
 
 /// Something that happens.
 pub(crate) enum Happening {
-    Boot { unit: usize, start: u32 },
-    Wake { unit: usize, start: u32, at: Timestamp },
-    Connect { connection: u64, hello: Box<Hello> },
-    Up { connection: u64, said: Box<Said> },
-    Down { connection: u64, told: Box<Told> },
-    Parted { connection: u64 },
-    GivenUp { connection: u64 },
-    Unreachable { unit: usize, start: u32 },
-    Uncut { unit: usize },
+    Boot {
+        unit: usize,
+        start: u32,
+    },
+    Wake {
+        unit: usize,
+        start: u32,
+        at: Timestamp,
+    },
+    Connect {
+        connection: u64,
+        hello: Box<Hello>,
+    },
+    Up {
+        connection: u64,
+        said: Box<Said>,
+    },
+    Down {
+        connection: u64,
+        told: Box<Told>,
+    },
+    Parted {
+        connection: u64,
+    },
+    GivenUp {
+        connection: u64,
+    },
+    Unreachable {
+        unit: usize,
+        start: u32,
+    },
+    Uncut {
+        unit: usize,
+    },
     Trial(Trial),
-    Heal { unit: usize },
-    Taken { cloud: String, machine: String },
-    Restart { process: usize },
+    Heal {
+        unit: usize,
+    },
+    Taken {
+        cloud: String,
+        machine: String,
+    },
+    Restart {
+        process: usize,
+    },
+    /// A time server sets the clock of a process right.
+    SetRight {
+        process: usize,
+    },
     Step(usize),
     Wait(usize),
     Measure,
@@ -211,7 +247,8 @@ impl World {
             latency: scenario.trouble.store.latency,
             ..crate::scenario::Store::default()
         };
-        let disk = Disk::new(epoch, dice("disk"), store, tape.clone());
+        let shared = (1 < scenario.processes).then_some(clock);
+        let disk = Disk::new(epoch, dice("disk"), store, shared, tape.clone());
         let catalog = &product.settings.catalog;
         let clouds = used_providers(&scenario, catalog).into_iter().map(|name| {
             let of = catalog.providers.get(&name).cloned();
@@ -228,8 +265,15 @@ impl World {
         let clouds = clouds.collect();
         let ids = Ids::seeded(dice("ids").any());
         let oracle = Oracle::new(&product.settings);
-        let site =
-            Site { product, disk, clouds, ids, tape: tape.clone(), deaths: Mutex::default() };
+        let site = Site {
+            product,
+            disk,
+            clouds,
+            ids,
+            clock,
+            tape: tape.clone(),
+            deaths: Mutex::default(),
+        };
         let count = usize::try_from(scenario.processes.max(1)).unwrap_or(1);
         let processes = (0..count).map(|number| Process::new(number, epoch)).collect();
         let gauge = Gauge::new(&scenario);
@@ -372,6 +416,9 @@ impl World {
         for index in 0..self.units.len() {
             self.uncut(index);
         }
+        for number in 0..self.processes.len() {
+            self.set_right(number);
+        }
         let now = self.now();
         self.tape.tell(now, || "nothing goes wrong any more".to_owned());
     }
@@ -477,8 +524,7 @@ impl World {
         let mut until = next;
         for process in self.processes.iter().filter(|process| process.up.is_some()) {
             if let Some(time) = process.clock.next_sleeper() {
-                let since = time.duration_since(self.epoch).saturating_sub(process.clock_off);
-                until = until.min(plain(since));
+                until = until.min(now + plain(time.duration_since(process.clock.now())));
             }
         }
         let ends = self.oracle.next_end();
@@ -671,6 +717,7 @@ impl World {
                 }
             }
             Happening::Restart { process } => self.restart(process).await,
+            Happening::SetRight { process } => self.set_right(process),
             Happening::Step(index) => self.act(index),
             Happening::Wait(index) => self.wait_for(index),
             Happening::Measure => self.measure(),
@@ -680,6 +727,23 @@ impl World {
     fn uncut(&mut self, index: usize) {
         if let Some(unit) = self.units.get_mut(index) {
             unit.cut_until = None;
+        }
+    }
+
+    fn set_right(&mut self, number: usize) {
+        let now = self.now();
+        let Some(process) = self.processes.get_mut(number) else { return };
+        if process.set_right() {
+            self.play_until = timer() + TAKEOVER;
+            self.tape.stir();
+            self.tape.tell(now, || format!("the clock of process {} is right", number + 1));
+        }
+    }
+
+    /// Everything stands still for so long: all processes are down.
+    pub(crate) fn go_down(&mut self, time: Duration) {
+        for number in 0..self.processes.len() {
+            self.crash(number, time);
         }
     }
 

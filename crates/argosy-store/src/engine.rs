@@ -282,6 +282,12 @@ pub trait Engine: Send + Sync + 'static {
         ttl: SignedDuration,
     ) -> Result<Option<Lease>, Error>;
 
+    /// What time it is by the clock that all processes share: the engine's own. `None` where no other process can
+    /// use the store, so that there is nothing to compare with.
+    async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        Ok(None)
+    }
+
     /// Forgets what the retention allows.
     async fn trim(&self, retention: &Retention) -> Result<(), Error>;
 

@@ -6,7 +6,7 @@ use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
-use argosy_core::liveness::{Heard, Outlook};
+use argosy_core::liveness::{Attendance, Heard, Outlook};
 use argosy_core::name::Name;
 use argosy_core::node::Node;
 use argosy_core::policy::Policy;
@@ -156,6 +156,14 @@ impl Entity for Outlook {
     }
 }
 
+impl Entity for Attendance {
+    const KIND: &'static str = "attendance";
+
+    fn key_id(&self) -> String {
+        "fleet".to_owned()
+    }
+}
+
 impl Entity for Heard {
     const KIND: &'static str = "heard";
 
@@ -240,6 +248,7 @@ pub(crate) enum Decoded {
     Breaker(Arc<Breaker>),
     Pause(Arc<Pause>),
     Outlook(Arc<Outlook>),
+    Attendance(Arc<Attendance>),
     Heard(Arc<Heard>),
     Instance(Arc<Instance>),
     PoolBook(Arc<PoolBook>),
@@ -289,6 +298,7 @@ keep!(
     Breaker,
     Pause,
     Outlook,
+    Attendance,
     Heard,
     Instance,
     PoolBook,

@@ -254,6 +254,11 @@ impl Store {
         self.shared.engine.lease(name, holder, ttl).await
     }
 
+    /// What time it is by the clock that all processes share; `None` where there is no other process.
+    pub async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        self.shared.engine.time().await
+    }
+
     /// Forgets what the retention allows.
     pub async fn trim(&self, retention: &Retention) -> Result<(), Error> {
         self.shared.engine.trim(retention).await
@@ -459,6 +464,7 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             | Decoded::Breaker(_)
             | Decoded::Pause(_)
             | Decoded::Outlook(_)
+            | Decoded::Attendance(_)
             | Decoded::Heard(_)
             | Decoded::Condemned(_)
             | Decoded::Installation(_)

@@ -13,7 +13,7 @@ use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
-use argosy_core::liveness::{Heard, Outlook};
+use argosy_core::liveness::{Attendance, Heard, Outlook};
 use argosy_core::node::{Node, NodeId};
 use argosy_core::policy::Policy;
 use argosy_core::pool::PoolBook;
@@ -157,6 +157,7 @@ pub struct View {
     breakers: BTreeMap<String, Stored<Breaker>>,
     pauses: BTreeMap<String, Stored<Pause>>,
     outlook: Option<Stored<Outlook>>,
+    attendance: Option<Stored<Attendance>>,
     heard: BTreeMap<String, Stored<Heard>>,
     instances: Instances,
     pool_books: BTreeMap<ResourceId, Stored<PoolBook>>,
@@ -241,6 +242,11 @@ impl View {
     /// Why nothing is done about silence, if anything keeps us.
     pub fn outlook(&self) -> Option<&Stored<Outlook>> {
         self.outlook.as_ref()
+    }
+
+    /// Up to when somebody led, if something counts on it.
+    pub fn attendance(&self) -> Option<&Stored<Attendance>> {
+        self.attendance.as_ref()
     }
 
     /// Whom processes heard that do not listen for the whole fleet.
@@ -526,6 +532,10 @@ impl View {
                 self.outlook = Some(Stored { value, revision });
                 None
             }
+            Decoded::Attendance(value) => {
+                self.attendance = Some(Stored { value, revision });
+                None
+            }
             Decoded::Heard(value) => {
                 self.heard.insert(id(), Stored { value, revision });
                 None
@@ -591,6 +601,7 @@ impl View {
                 self.pauses.remove(&key.id);
             }
             Outlook::KIND => self.outlook = None,
+            Attendance::KIND => self.attendance = None,
             Heard::KIND => {
                 self.heard.remove(&key.id);
             }

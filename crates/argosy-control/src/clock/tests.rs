@@ -48,3 +48,23 @@ async fn nobody_who_waits_notices_that_the_clock_was_set() {
     tokio::join!(sleeper, set);
     assert_eq!(clock.monotonic() - before, Duration::from_secs(60));
 }
+
+#[tokio::test(start_paused = true)]
+async fn r2_m17_the_time_follows_a_clock_that_was_set_and_never_goes_back() {
+    for (set_s, after_an_hour_s) in [(600, 180), (-600, -180), (60, 60), (-60, -60)] {
+        let clock = Clock::simulated(epoch());
+        clock.set_by(SignedDuration::from_secs(set_s));
+        assert_eq!(clock.wall().duration_since(epoch()).as_secs(), set_s);
+        assert_eq!(clock.now(), epoch(), "it is not set");
+        let mut last = clock.now();
+        for _ in 0..3600 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert!(last < clock.now());
+            last = clock.now();
+        }
+        let gained = last.duration_since(epoch()).as_secs() - 3600;
+        assert!((gained - after_an_hour_s).abs() <= 1, "{set_s}: {gained}");
+        clock.settle();
+        assert_eq!(clock.now(), clock.wall());
+    }
+}

@@ -6,10 +6,12 @@
 use crate::Error;
 use crate::command::sheet::{Sheet, abandon};
 use crate::loops::{Beats, RENEW_EVERY, keep_lease, lead};
-use crate::office::{Office, system};
+use crate::office::{Mutation, Office, system};
 use crate::pulse::PulseBoard;
 use argosy_core::command::{Command, CommandState, elapsed};
+use argosy_core::instance::InstanceId;
 use argosy_core::invariant::Cause;
+use argosy_core::liveness::{ATTENDED_EVERY, Attendance};
 use argosy_core::node::NodeId;
 use argosy_store::engine::Fence;
 use argosy_store::view::{Event, Stored, View};
@@ -38,6 +40,9 @@ const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// How many documents one commit removes: other commits wait behind it.
 const REMOVALS_MAX: usize = 500;
+
+/// How many machines are put off in one commit: other commits wait behind it.
+const PUT_OFF_MAX: usize = 100;
 
 /// How many nodes are written at once: enough to share commits.
 const WRITES_MAX: usize = 64;
@@ -68,11 +73,21 @@ async fn watch(office: &Office, beats: &Beats, fence: &Fence) {
     let mut tick = tokio::time::interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut forget_at = office.clock.now();
+    let mut attend_at = None;
     loop {
         tick.tick().await;
         let now = office.clock.now();
         beats.beat(NAME, now);
-        let mut outcome = sweep(office, fence, now).await;
+        let mut outcome = Ok(());
+        if attend_at.is_none_or(|at| at <= now) {
+            outcome = attend(office, fence, now).await;
+            if outcome.is_ok() {
+                attend_at = now.checked_add(ATTENDED_EVERY).ok();
+            }
+        }
+        if outcome.is_ok() {
+            outcome = sweep(office, fence, now).await;
+        }
         if outcome.is_ok() && forget_at <= now {
             forget_at = now.saturating_add(FORGET_EVERY).unwrap_or(now);
             outcome = forget(office, fence, now).await;
@@ -83,6 +98,75 @@ async fn watch(office: &Office, beats: &Beats, fence: &Fence) {
             Err(error) => warn!(%error, "could not end or forget commands; trying again"),
         }
     }
+}
+
+/// Says that somebody leads, for as long as a drain counts on it; and puts off the deadlines of machines that are on
+/// their way out by the time in which nobody did: their work has what was left.
+async fn attend(office: &Office, fence: &Fence, now: Timestamp) -> Result<(), Error> {
+    let (attended, leaving) = office.store.read(|view| {
+        let attended = view.attendance().map(|attended| attended.value.clone());
+        let all = view.instances().map(|record| &record.value).filter(|_| attended.is_some());
+        let leaving = all.filter(|record| record.departure.is_some());
+        let leaving: Vec<InstanceId> = leaving.map(|record| record.id.clone()).collect();
+        (attended, leaving)
+    });
+    let Some(attended) = attended else { return Ok(()) };
+    if let Some(away) = attended.away(now) {
+        warn!(
+            away_s = away.as_secs(),
+            machines = leaving.len(),
+            "nobody led for a while: drains are put off"
+        );
+        for machines in leaving.chunks(PUT_OFF_MAX) {
+            put_off(office, fence, machines, away).await?;
+        }
+    }
+    let mut txn = Txn::at(now);
+    txn.fence(fence.clone());
+    if leaving.is_empty() {
+        txn.discard(&*attended);
+    } else {
+        txn.overwrite(Arc::new(Attendance { until: now }));
+    }
+    office.store.commit(txn).await?;
+    Ok(())
+}
+
+/// Puts off when these machines go, and takes back the drains that were given with the old deadline.
+async fn put_off(
+    office: &Office,
+    fence: &Fence,
+    machines: &[InstanceId],
+    by: SignedDuration,
+) -> Result<(), Error> {
+    let caller = system(NAME);
+    let why = format!("nobody led for {} s, and that does not count", by.as_secs());
+    let decide = |view: &View, now: Timestamp| {
+        let mut txn = Txn::at(now);
+        txn.fence(fence.clone());
+        for id in machines {
+            let Some(before) = view.instance(id.as_str()) else { continue };
+            let Some(after) = before.value.postponed(by) else { continue };
+            let change = Mutation::update("put-off", before, Arc::new(after)).because(&why);
+            Office::write_instance(&mut txn, change, &caller, now)?;
+            let node = view.node(id.as_str());
+            let Some(node) = node.filter(|node| node.value.tenant == before.value.tenant) else {
+                continue;
+            };
+            let mut sheet = Sheet::of(view, node);
+            for command in sheet.open() {
+                if let Some(moved) = argosy_core::command::put_off(&sheet.node, &command, &why, now)
+                {
+                    sheet.moved(moved, "put-off");
+                }
+            }
+            if !sheet.is_blank() {
+                sheet.write(&mut txn, &caller, Cause::Automatic, Some(&why), now)?;
+            }
+        }
+        Ok(((!txn.is_empty()).then_some(txn), ()))
+    };
+    office.decide(decide).await.map(|_| ())
 }
 
 /// Ends the commands whose time has come.

@@ -4,7 +4,7 @@
 //! wrong: a heartbeat decides nothing. It leaves a sign on the board, and we look at our own pace.
 
 use crate::Error;
-use crate::loops::{Beats, LEASE, RENEW_EVERY, keep_lease};
+use crate::loops::{Beats, RENEW_EVERY, keep_lease};
 use crate::office::{Mutation, Office, system};
 use crate::pulse::{Moment, Pulse, PulseBoard};
 use argosy_core::invariant::Cause;
@@ -83,7 +83,7 @@ async fn attend(office: &Office, board: &PulseBoard, beats: &Beats, holder: &str
     let mut told_at = office.clock.monotonic();
     loop {
         beats.beat(NAME, office.clock.now());
-        match office.store.lease(NAME, holder, LEASE).await {
+        match office.lease(NAME, holder).await {
             Ok(Some(lease)) => return Fence { lease: NAME.to_owned(), epoch: lease.epoch },
             Ok(None) => {
                 let now = office.clock.monotonic();

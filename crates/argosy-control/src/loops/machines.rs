@@ -32,6 +32,7 @@ use argosy_core::instance::{
     Failure, Instance, InstanceId, Limits, Next, Reason, State, next, surplus,
 };
 use argosy_core::inventory::Orphan;
+use argosy_core::liveness::Listened;
 use argosy_core::machine::{Abilities, MachineId, Offer, Order, Trouble};
 use argosy_core::node::Node;
 use argosy_core::pool::{Buy, Plan};
@@ -237,7 +238,7 @@ impl Bench {
         if led_at.is_some_and(|led_at| asked_at.saturating_sub(led_at) < LEADS_FOR) {
             return true;
         }
-        match self.office.store.lease(NAME, &self.holder, crate::loops::LEASE).await {
+        match self.office.lease(NAME, &self.holder).await {
             Ok(Some(lease)) if lease.epoch == self.fence.epoch => {
                 let mut led_at = self.led_at.lock().unwrap_or_else(PoisonError::into_inner);
                 *led_at = Some(asked_at);
@@ -317,6 +318,8 @@ struct Desk {
     /// Pools of which there is news while something is being reported about them.
     unsaid: HashSet<ResourceId>,
     scales: HashMap<ResourceId, scale::Scale>,
+    /// When we listened: only then is anybody's absence held against it.
+    listened: Listened,
     /// The pauses and breakers that there are.
     stops: Vec<Revision>,
     thought: Duration,
@@ -332,7 +335,6 @@ impl Desk {
         let shelves = bench.clouds.iter().map(|(name, cloud)| (name.clone(), Shelf::new(&**cloud)));
         Self {
             shelves: shelves.collect(),
-            bench,
             beats,
             seen: Revision::ZERO,
             pools: BTreeSet::new(),
@@ -344,11 +346,16 @@ impl Desk {
             room: HashMap::new(),
             unsaid: HashSet::new(),
             scales: HashMap::new(),
+            listened: Listened::new(
+                bench.office.clock.now(),
+                bench.office.settings.nodes.fleet.amnesty,
+            ),
             stops: Vec::new(),
             thought: Duration::ZERO,
             resynced_at: HashMap::new(),
             moved: false,
             fenced: false,
+            bench,
         }
     }
 
@@ -372,6 +379,7 @@ impl Desk {
                         return;
                     }
                     self.follow().await;
+                    self.listen();
                     self.mind_stops();
                 }
             }
@@ -391,6 +399,7 @@ impl Desk {
         let clock = self.bench.office.clock;
         let began = clock.monotonic();
         self.beats.beat(NAME, clock.now());
+        self.listen();
         if std::mem::take(&mut self.moved) {
             self.ask_new_places();
         }
@@ -407,6 +416,13 @@ impl Desk {
         let due = self.thought.saturating_mul(REST).max(REST_PER_RECORD.saturating_mul(planned));
         let rest = LOOKS_APART.max(due).min(REST_MAX);
         tokio::time::sleep(rest).await;
+    }
+
+    /// Notes whether silence is excused. Its end is a commit, and so is noticed at once.
+    fn listen(&mut self) {
+        let office = &self.bench.office;
+        let excused = office.store.read(|view| view.outlook().is_some());
+        self.listened.note(excused, office.clock.now());
     }
 
     fn look_at_everything(&mut self) {
@@ -661,7 +677,8 @@ impl Desk {
                 .start(key, async move { job::settle(books::accompanied(&bench, &record).await) });
         }
         // Before our records are known to be true nothing is done by them.
-        let due = next(&record, &shelf.abilities, &self.bench.settings().limits, now);
+        let limits = &self.bench.settings().limits;
+        let due = next(&record, &shelf.abilities, limits, &self.listened, now);
         let may_leave = || office.store.read(|view| permit(view, &record, Reason::Stale).is_ok());
         let wake = match due {
             Next::Wait(at) => Some(at),
@@ -687,7 +704,13 @@ impl Desk {
     /// Forgets a record that has been over for long enough, whether or not its provider is still there.
     fn tend_over(&mut self, record: Arc<Instance>) {
         let (id, now) = (record.id.clone(), self.bench.office.clock.now());
-        let wake = match next(&record, &NO_ABILITIES, &self.bench.settings().limits, now) {
+        let wake = match next(
+            &record,
+            &NO_ABILITIES,
+            &self.bench.settings().limits,
+            &self.listened,
+            now,
+        ) {
             Next::Forget => {
                 let bench = self.bench.clone();
                 self.start(Key::Record(id.clone()), async move {
@@ -708,12 +731,16 @@ impl Desk {
 
     /// Plans one pool, and does it. Says how many records it has.
     async fn look_at(&mut self, id: ResourceId) -> u32 {
-        let Some(scene) = Scene::of(&self.bench, id) else {
+        let Some(scene) = Scene::of(&self.bench, id, &self.listened) else {
             self.forget(id).await;
             return 0;
         };
         let records = u32::try_from(scene.records.len()).unwrap_or(u32::MAX);
         let now = self.bench.office.clock.now();
+        if scene.unattended {
+            self.alarms.set(&Topic::Pool(id), now.checked_add(AFTER_TROUBLE).ok());
+            return records;
+        }
         let plan = scene.plan(&self.shelves, &self.bench, now);
         let next = plan.next.into_iter().chain(scene.retry_at()).min();
         self.alarms.set(&Topic::Pool(id), next);

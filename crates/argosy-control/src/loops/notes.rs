@@ -5,7 +5,7 @@
 //! many nodes there are); and, in one process at a time, it ends findings and flags whose time has come.
 
 use crate::Error;
-use crate::loops::{Beats, LEASE, RENEW_EVERY};
+use crate::loops::{Beats, RENEW_EVERY};
 use crate::office::{AUDIT, Mutation, Office, system};
 use crate::pulse::PulseBoard;
 use argosy_core::access::Caller;
@@ -286,7 +286,7 @@ impl Clerk {
 
     /// Ends what time ends, if it is this process' turn.
     async fn expire(&self, holder: &str) {
-        let fence = match self.office.store.lease(NAME, holder, LEASE).await {
+        let fence = match self.office.lease(NAME, holder).await {
             Ok(Some(lease)) => Fence { lease: NAME.to_owned(), epoch: lease.epoch },
             Ok(None) => return,
             Err(error) => return warn!(%error, lease = NAME, "could not ask for the lease"),

@@ -14,7 +14,7 @@ use crate::pulse::PulseBoard;
 use crate::safety::{cordons_pending, pause_of};
 use argosy_core::access::Caller;
 use argosy_core::breaker::{Breaker, Pause};
-use argosy_core::command::{Command, CommandKind, Order, enforced, issue, withdrawn};
+use argosy_core::command::{Command, CommandKind, Order, enforced, issue, quiet_until, withdrawn};
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::Excuse;
@@ -439,9 +439,10 @@ impl<'a> Desk<'a> {
             ActionKind::EnforceCordon | ActionKind::Withdraw => None,
         };
         if let Some(kind) = kind {
-            let mut past = view.commands_of(node.value.id.as_str()).rev();
-            let last = past.find(|command| command.value.kind == kind && command.value.automatic);
-            if last.and_then(|last| last.value.failed_until()).is_some_and(|until| now < until) {
+            let past = view.commands_of(node.value.id.as_str()).rev();
+            let past = past.map(|command| &*command.value);
+            let past = past.filter(|command| command.kind == kind && command.automatic);
+            if quiet_until(past).is_some_and(|until| now < until) {
                 return Ok(false);
             }
             if kind == CommandKind::Uncordon {

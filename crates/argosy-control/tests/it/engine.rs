@@ -1,12 +1,13 @@
 //! An engine that can be told to misbehave, around one that does not.
 
+use argosy_control::clock::Clock;
 use argosy_store::engine::{
     Changes, Commit, Document, Engine, Entry, EntryQuery, Error, Key, Lease, Outcome, Retention,
     Revision,
 };
 use argosy_store::memory::Memory;
 use async_trait::async_trait;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +31,8 @@ pub(crate) struct Rig {
     pub(crate) outcomes: Mutex<Vec<Outcome>>,
     tamper: Mutex<Option<Tamper>>,
     frozen: watch::Sender<bool>,
+    /// The clock that all processes share, if there is more than one.
+    pub(crate) shared: Mutex<Option<Clock>>,
     /// Whoever writes waits; everything else goes on.
     pub(crate) stalled: watch::Sender<bool>,
 }
@@ -46,6 +49,7 @@ impl Rig {
             outcomes: Mutex::default(),
             tamper: Mutex::default(),
             frozen: watch::channel(false).0,
+            shared: Mutex::default(),
             stalled: watch::channel(false).0,
         }
     }
@@ -126,6 +130,10 @@ impl Engine for Rig {
     ) -> Result<Option<Lease>, Error> {
         self.thawed().await;
         self.memory.lease(name, holder, ttl).await
+    }
+
+    async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        Ok(self.shared.lock().unwrap().map(|clock| clock.now()))
     }
 
     async fn trim(&self, retention: &Retention) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Pools become nodes: bought, tended, replaced and returned, whatever the cloud does.
 
+mod absence;
 mod fault;
 mod heal;
 mod journey;

@@ -160,6 +160,33 @@ impl World {
         World::start(settings, self.memory.clone(), self.outside.clone(), holder).await
     }
 
+    /// Another process on the same store, whose clock is off; the store's own time is ours.
+    pub(crate) async fn beside(
+        &self,
+        settings: Settings,
+        holder: &str,
+        off: SignedDuration,
+    ) -> World {
+        let truth = self.control.clock;
+        *self.rig.shared.lock().unwrap() = Some(truth);
+        let Elsewhere { cloud, post, provider, more_clouds, extensions, workload, ids, .. } =
+            &*self.outside;
+        let outside = Elsewhere {
+            cloud: cloud.clone(),
+            post: post.clone(),
+            provider: Mutex::new(*provider.lock().unwrap()),
+            more_clouds: more_clouds.clone(),
+            extensions: extensions.clone(),
+            workload: workload.clone(),
+            ids: ids.clone(),
+            clock: Clock::simulated(truth.now().checked_add(off).unwrap()),
+        };
+        let world = World::start(settings, self.memory.clone(), Arc::new(outside), holder).await;
+        *world.rig.shared.lock().unwrap() = Some(truth);
+        *cloud.clock.lock().unwrap() = Some(truth);
+        world
+    }
+
     /// The process dies, and a new one starts.
     pub(crate) async fn restart(self, settings: Settings) -> World {
         // Aborted tasks end when they are next looked at.

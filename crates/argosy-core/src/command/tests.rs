@@ -686,3 +686,35 @@ fn command_fsm() {
         })
         .unwrap();
 }
+
+/// Our own drains, the oldest first: how each ended, and when.
+fn quiet(ended: &[(Outcome, i64)]) -> Option<i64> {
+    let drains = ended.iter().map(|(outcome, seconds)| {
+        let desk = Desk::after(node(), &["auto DRAIN"]);
+        desk.commands[0].ended(*outcome, String::new(), None, at(*seconds))
+    });
+    let drains: Vec<Command> = drains.collect();
+    let until = quiet_until(drains.iter().rev())?;
+    Some(until.duration_since(at(0)).as_secs())
+}
+
+#[test]
+fn r2_m5_what_ended_badly_is_given_again_after_a_growing_pause() {
+    use Outcome::{Cancelled, Drained, Expired, Failed, TimedOut};
+    assert_eq!(quiet(&[]), None);
+    assert_eq!(quiet(&[(Drained, 10)]), None);
+    assert_eq!(quiet(&[(Expired, 10), (Drained, 20)]), None);
+    // What somebody decided is no failure of the node.
+    assert_eq!(quiet(&[(Expired, 10), (Cancelled, 20)]), None);
+    let (mut failures, mut least) = (Vec::new(), 0);
+    for (nth, outcome) in [Failed, Expired, TimedOut, Expired, Expired].into_iter().enumerate() {
+        failures.push((outcome, 10));
+        let pause = quiet(&failures).unwrap() - 10;
+        let most = (60_i64 << nth).min(600);
+        assert!(least < pause && most * 4 / 5 <= pause && pause <= most, "{nth}: {pause}");
+        least = pause;
+    }
+    failures.push((Drained, 20));
+    failures.push((Expired, 30));
+    assert!(quiet(&failures).unwrap() <= 90, "it begins anew");
+}

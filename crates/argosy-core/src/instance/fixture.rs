@@ -3,9 +3,10 @@
 use super::{Instance, InstanceId, ListingFacts};
 use crate::fixture::at;
 use crate::id::ResourceId;
+use crate::liveness::Listened;
 use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Tags};
 use crate::node::NodeId;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 /// Who we are.
@@ -95,4 +96,9 @@ pub(crate) fn find(seconds: i64) -> ListingFacts {
 /// A whole listing that began then.
 pub(crate) fn listing(seconds: i64) -> ListingFacts {
     ListingFacts { began_at: at(seconds), whole: true, frozen: false }
+}
+
+/// A leader that was there all the time.
+pub(crate) fn always() -> Listened {
+    Listened::new(Timestamp::MIN, SignedDuration::ZERO)
 }

@@ -2,6 +2,7 @@
 
 use super::step::{after, asked_to_look, gives_up, gone_at, is_final, pace, settled_at};
 use super::{ABSENT_FOR, Instance, Provisioning, State, Terminating};
+use crate::liveness::Listened;
 use crate::machine::Abilities;
 use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 /// How patient we are with machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a machine may take until its node registers. Too short, and slow images are bought for
+    /// How long a machine may take until its node registers; only time in which we listened counts. Too short, and slow images are bought for
     /// ever; too long, and a broken one is paid for.
     pub registration: SignedDuration,
     /// How long a return may take until people are told.
@@ -53,7 +54,15 @@ pub enum Next {
 ///
 /// Assumes that no call of ours for this record is under way: whoever makes the call knows, and asks when it
 /// has ended.
-pub fn next(instance: &Instance, abilities: &Abilities, limits: &Limits, now: Timestamp) -> Next {
+///
+/// `listened` says how much of the time that a machine has had we were there to hear its node.
+pub fn next(
+    instance: &Instance,
+    abilities: &Abilities,
+    limits: &Limits,
+    listened: &Listened,
+    now: Timestamp,
+) -> Next {
     let due = |at: Timestamp, what: Next| if at <= now { what } else { Next::Wait(at) };
     match &instance.state {
         State::Provisioning(buying) => {
@@ -63,7 +72,7 @@ pub fn next(instance: &Instance, abilities: &Abilities, limits: &Limits, now: Ti
         State::AwaitingNode { since, .. } => {
             // One that was adopted may be at work: its agent has to notice first that it is not known.
             let times = if instance.adopted { 2 } else { 1 };
-            due(after(*since, limits.registration * times), Next::Stale)
+            due(after(listened.from(*since, now), limits.registration * times), Next::Stale)
         }
         State::Running { .. } => Next::Nothing,
         State::Terminating(leaving) => {

@@ -10,7 +10,9 @@ use super::{
 use crate::backoff;
 use crate::gate::{self, Held, Permit};
 use crate::id::ResourceId;
-use crate::machine::{Abilities, Machine, MachineId, MachineState, Order, Purchase, Tags, Trouble};
+use crate::machine::{
+    Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order, Purchase, Tags, Trouble,
+};
 use crate::node::NodeId;
 use crate::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
@@ -277,6 +279,14 @@ impl Instance {
         Some(Self { departure: Some(departure), blocked: None, ..self.clone() })
     }
 
+    /// Nobody led for so long while it was on its way out: what was left of its drain is left still. `None` if it was
+    /// not to go.
+    pub fn postponed(&self, by: SignedDuration) -> Option<Self> {
+        let known = self.departure.as_ref()?;
+        let deadline = known.deadline.checked_add(by).unwrap_or(Timestamp::MAX);
+        Some(Self { departure: Some(Departure { deadline, ..known.clone() }), ..self.clone() })
+    }
+
     /// It is wanted after all; `None` if it was not to go.
     pub fn staying(&self) -> Option<Self> {
         self.departure.as_ref()?;
@@ -515,7 +525,10 @@ impl Instance {
         };
         let stopped_since = stopped.then(|| self.sight.stopped_since.unwrap_or(now));
         let sight = Sight { missing_since: None, stopped_since, ..self.sight.clone() };
-        let notice = shown.notice.clone();
+        let notice = match &shown.notice {
+            Some(Notice { kind: NoticeKind::Unknown, .. }) => self.notice.clone(),
+            told => told.clone(),
+        };
         let news = sight != self.sight || notice != self.notice;
         news.then(|| Self { sight, notice, ..self.clone() })
     }

@@ -1,14 +1,14 @@
 mod property;
 
 use super::fixture::{
-    OURS, abilities, find, instance_id, intent, listing, machine_of, node_id, pool,
+    OURS, abilities, always, find, instance_id, intent, listing, machine_of, node_id, pool,
 };
 use super::{
     CONSOLE_LEN_MAX, Cure, Instance, InstanceId, Limits, ListingFacts, Next, Provisioning, Reason,
     State, TRIED_MAX, Terminating, next,
 };
 use crate::fixture::{at, permitted, seconds};
-use crate::machine::{MachineId, MachineState, Trouble};
+use crate::machine::{MachineId, MachineState, Notice, NoticeKind, Trouble};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ fn waiting() -> Instance {
 
 /// What to do about a record, by a provider whose listings lag by 60 s, as text.
 fn then(of: &Instance, tokens: bool, now: i64) -> String {
-    let next = next(of, &abilities(tokens, 60), &Limits::default(), at(now));
+    let next = next(of, &abilities(tokens, 60), &Limits::default(), &always(), at(now));
     if let Next::Wait(until) = next {
         return format!("wait until {}", seconds(until));
     }
@@ -204,7 +204,9 @@ fn g3_without_tokens_only_two_looks_after_the_settle_window_allow_another_call()
 fn g4_a_listing_that_lags_causes_no_second_create() {
     let abilities = abilities(false, 300);
     let record = intent(1);
-    let wait = |record: &Instance, now: i64| next(record, &abilities, &Limits::default(), at(now));
+    let wait = |record: &Instance, now: i64| {
+        next(record, &abilities, &Limits::default(), &always(), at(now))
+    };
     let absent = record.seen(None, listing(5), &abilities, at(6)).unwrap();
     assert_eq!(wait(&absent, 6), Next::Wait(at(360)));
     for began in [60, 120, 300, 359] {
@@ -394,7 +396,7 @@ fn g6_a_machine_that_lives_on_after_its_delete_is_asked_again_and_raises_one_ala
         running().leaving(permitted(Reason::ScaleDown { asked: false }), at(0)).unwrap();
     let (mut now, mut terminates, mut alarms, mut looks) = (0, 0, 0, 0);
     while now < 7200 {
-        match next(&record, &abilities, &Limits::default(), at(now)) {
+        match next(&record, &abilities, &Limits::default(), &always(), at(now)) {
             Next::Terminate => {
                 terminates += 1;
                 record = record.asked(Ok(()), at(now));
@@ -596,4 +598,20 @@ fn every_reason_is_a_sentence() {
     for (reason, sentence) in rows {
         assert_eq!(reason.to_string(), sentence);
     }
+}
+
+#[test]
+fn r2_m23_a_notice_stays_when_it_could_not_be_asked_for() {
+    let notice = |kind| Some(Notice { kind, at: None, message: String::new() });
+    let shown = |record: &Instance, notice: Option<Notice>, now| {
+        let machine = crate::machine::Machine { notice, ..up(record) };
+        record.seen(Some(&machine), listing(now), &abilities(true, 60), at(now))
+    };
+    let told = shown(&running(), notice(NoticeKind::Reclaim), 100).unwrap();
+    assert_eq!(told.notice, notice(NoticeKind::Reclaim));
+    for record in [&told, &running()] {
+        let after = shown(record, Some(Notice::unknown()), 200);
+        assert!(after.is_none_or(|after| after.notice == record.notice), "{record:?}");
+    }
+    assert_eq!(shown(&told, None, 300).unwrap().notice, None);
 }

@@ -330,7 +330,8 @@ impl<'a> Round<'a> {
             return;
         }
         let taken = machine.spot && machine.state == MachineState::Stopping;
-        let notice = machine.notice.clone().or_else(|| {
+        let told = machine.notice.clone();
+        let notice = told.filter(|notice| notice.kind != NoticeKind::Unknown).or_else(|| {
             taken.then(|| Notice {
                 kind: NoticeKind::Reclaim,
                 at: None,

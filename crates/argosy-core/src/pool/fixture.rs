@@ -105,6 +105,8 @@ pub(super) struct Town {
     pub(super) bad_serials: HashSet<String>,
     pub(super) stopped: Option<String>,
     pub(super) spent: Option<String>,
+    /// How far we are ahead of the clock that windows are written by.
+    pub(super) ahead: SignedDuration,
     pub(super) its_turn: bool,
 }
 
@@ -140,6 +142,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         bad_serials: HashSet::new(),
         stopped: None,
         spent: None,
+        ahead: SignedDuration::ZERO,
         its_turn: true,
     };
     for word in text.split_whitespace() {
@@ -242,6 +245,7 @@ impl Town {
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),
             drain_for: self.spec.drain_for.unwrap_or(SignedDuration::from_mins(60)),
+            ahead: self.ahead,
         };
         look(&picture);
     }

@@ -51,6 +51,8 @@ pub struct Picture<'a> {
     pub register_within: SignedDuration,
     /// How long a node's work has to end when it leaves.
     pub drain_for: SignedDuration,
+    /// How far the time that everything is counted by is ahead of the clock that people write windows by.
+    pub ahead: SignedDuration,
 }
 
 /// One machine of a pool.

@@ -2,7 +2,7 @@
 
 use crate::{at, check};
 use argosy_core::breaker::{Breaker, Closed, HalfOpen, Pause, Scope};
-use argosy_core::liveness::{Excuse, Heard, Outlook};
+use argosy_core::liveness::{Attendance, Excuse, Heard, Outlook};
 use argosy_core::node::NodeId;
 use argosy_core::remedy::LastDisruption;
 use serde_json::json;
@@ -49,6 +49,7 @@ fn a_pause_is_read_and_written_as_ever() {
 fn what_processes_tell_each_other_of_silence_is_read_and_written_as_ever() {
     let excuse = Excuse::Isolation { silent: 9, total: 10 };
     check("outlook.json", "outlook", &Outlook { since: at(1), excuse });
+    check("attendance.json", "attendance", &Attendance { until: at(1) });
     let node = NodeId::parse("gpu-1").unwrap();
     let heard = Heard { process: "host-1".to_owned(), nodes: vec![(node, 1500, true)] };
     check("heard.json", "heard", &heard);

@@ -110,7 +110,7 @@ impl Keyring {
         }
         let mut kept = self.kept.lock().await;
         if let Some(keys) = &kept.keys
-            && lasts(keys, clock.now())
+            && lasts(keys, clock.wall())
         {
             return Ok(keys.clone());
         }

@@ -67,7 +67,7 @@ impl Aws {
         let types = catalogue.types.iter().filter(|(_, size)| 0 < size.gpus);
         let query = Query::read("DescribeSpotPriceHistory")
             // From now on: what holds now, and no history.
-            .with("StartTime", self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+            .with("StartTime", self.clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
             .with("MaxResults", "1000")
             .with_all("ProductDescription", ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"])
             .with_all("InstanceType", types.map(|(name, _)| name.as_str()));

@@ -267,7 +267,7 @@ impl Client {
         }
         let keys = self.keyring.keys(&self.clock).await;
         let keys = keys.map_err(|why| fault(FaultKind::NoKeys(why)))?;
-        let headers = signed(&call, keys, SystemTime::from(self.clock.now()))
+        let headers = signed(&call, keys, SystemTime::from(self.clock.wall()))
             .map_err(|why| fault(FaultKind::NotSent(why)))?;
         let (status, headers, body) = self.send(call, headers).await.map_err(fault)?;
         if status.is_success() {

@@ -222,6 +222,32 @@ async fn machines_are_listed_even_if_notices_cannot_be_asked_for() {
 }
 
 #[tokio::test]
+async fn r2_m23_notices_that_cannot_be_asked_for_are_unknown() {
+    let bench = Bench::new().await;
+    let spot = purchase(1, Order { spot: true, ..bench.order() });
+    let spot = bench.aws.create(&spot).await.expect("a machine");
+    let plain = bench.aws.create(&purchase(2, bench.order())).await.expect("a machine");
+    bench.standin.schedule(plain.id.as_str(), "system-reboot", "2026-11-20T10:00:00.000Z");
+    let (events, taken) = ("DescribeInstanceStatus", "DescribeSpotInstanceRequests");
+    let (known, unknown) = (Some(NoticeKind::Maintenance), Some(NoticeKind::Unknown));
+    for (denied, of_spot, of_plain) in [
+        (vec![], None, known),
+        (vec![events], unknown, unknown),
+        (vec![taken], unknown, known),
+        (vec![events, taken], unknown, unknown),
+    ] {
+        let denied: Vec<String> = denied.into_iter().map(str::to_owned).collect();
+        bench.standin.trick(|tricks| tricks.denied = denied.clone());
+        let machines = bench.aws.list().await.expect("a listing");
+        let notice = |id: &MachineId| {
+            let machine = machines.iter().find(|machine| machine.id == *id).expect("it is listed");
+            machine.notice.as_ref().map(|notice| notice.kind)
+        };
+        assert_eq!((notice(&spot.id), notice(&plain.id)), (of_spot, of_plain), "{denied:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_machine_goes_to_the_subnet_of_its_zone() {
     let bench = Bench::new().await;
     let query = Query::read("DescribeSubnets").filter("default-for-az", &["true"]);

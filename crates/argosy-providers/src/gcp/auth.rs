@@ -158,7 +158,7 @@ impl Auth {
         key: &EncodingKey,
         token_url: &Url,
     ) -> Result<String, Trouble> {
-        let iat = self.clock.now().as_second();
+        let iat = self.clock.wall().as_second();
         let wish =
             Wish { iss: email, scope: SCOPES, aud: token_url.as_str(), iat, exp: iat + WISH_S };
         let mut header = Header::new(Algorithm::RS256);

@@ -90,6 +90,7 @@ statements! {
                     ON CONFLICT (name) DO UPDATE SET holder = $2, until = ", now!(), " + $3,
                     epoch = CASE WHEN ", now!(), " < l.until THEN l.epoch ELSE l.epoch + 1 END
                     WHERE l.holder = $2 OR l.until <= ", now!(), " RETURNING epoch");
+    now: concat!("SELECT ", now!());
     trim_feed: "WITH cut AS (UPDATE argosy.feed SET floor = greatest(floor, head - $1::bigint)
                 RETURNING floor)
                 DELETE FROM argosy.change WHERE revision <= (SELECT floor FROM cut)";
@@ -198,6 +199,12 @@ pub(super) async fn lease(
     let values: [Value<'_>; 3] = [&name, &holder, &ttl];
     let row = session.client.query_opt(&session.statements.lease, &values).await?;
     row.map(|row| Ok(Lease { epoch: row.try_get::<_, i64>(0)?.cast_unsigned() })).transpose()
+}
+
+/// By the server's clock.
+pub(super) async fn now(session: &Session) -> Result<Timestamp, Fault> {
+    let row = session.client.query_one(&session.statements.now, &[]).await?;
+    time(&row, 0)
 }
 
 pub(super) async fn trim(session: &Session, retention: &Retention) -> Result<(), Fault> {

@@ -35,7 +35,7 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: [Shipped; 17] = shipped! {
+const SHIPPED: [Shipped; 19] = shipped! {
     "first-day":
         "Four machines for a day: what breaks is replaced, what only crashed is left alone.",
     "basic-fleet":
@@ -62,6 +62,10 @@ const SHIPPED: [Shipped; 17] = shipped! {
         "A zone with a third of the machines is cut off for two hours: nobody panics, and everybody comes back.",
     "control-plane-storm":
         "Three processes that crash, freeze and lose their store, over machines that are perfectly well.",
+    "skew":
+        "Three processes whose clocks are set by up to 20 minutes, while a pool grows and shrinks.",
+    "long-outage":
+        "The control plane is down for longer than a machine may take to register, while machines boot.",
     "1000-node-chaos":
         "A thousand machines, ten faults a minute for forty minutes, most of which mend.",
     "5000-node-extreme":

@@ -8,6 +8,7 @@ use super::process::Gate;
 use super::tape::{Tape, lock};
 use crate::dice::Dice;
 use crate::scenario;
+use argosy_control::clock::Clock;
 use argosy_store::engine::{
     Changes, Commit, Document, Engine, Entry, EntryQuery, Error, Key, Lease, Outcome, Retention,
     Revision,
@@ -26,6 +27,8 @@ const AWAY_AFTER: Duration = Duration::from_millis(200);
 /// What all processes write to.
 pub(crate) struct Disk {
     memory: Memory,
+    /// What all processes compare their clocks with; nothing where there is one process.
+    shared: Option<Clock>,
     tape: Tape,
     state: Mutex<State>,
 }
@@ -46,6 +49,7 @@ impl Disk {
         epoch: Timestamp,
         dice: Dice,
         trouble: scenario::Store,
+        shared: Option<Clock>,
         tape: Tape,
     ) -> Arc<Self> {
         let origin = super::tape::timer();
@@ -64,7 +68,7 @@ impl Disk {
             bells: Vec::new(),
         };
         let memory = Memory::with_clock(Arc::new(clock));
-        Arc::new(Self { memory, tape, state: Mutex::new(state) })
+        Arc::new(Self { memory, shared, tape, state: Mutex::new(state) })
     }
 
     /// What was committed since somebody last asked, in order.
@@ -236,6 +240,13 @@ impl Engine for Line {
         // A process that stands still learns late that it has a lease.
         self.gate.pass().await;
         lease
+    }
+
+    async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        self.reach().await?;
+        let time = self.disk.shared.map(|clock| clock.now());
+        self.gate.pass().await;
+        Ok(time)
     }
 
     async fn trim(&self, retention: &Retention) -> Result<(), Error> {

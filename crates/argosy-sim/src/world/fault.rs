@@ -290,9 +290,10 @@ impl World {
                 )]
                 let jump = SignedDuration::from_secs(jump as i64);
                 let one = usize::try_from(one).unwrap_or(0);
+                let right_at = self.now() + plain(self.trouble.control.clock_wrong_for);
                 let Some(process) = self.processes.get_mut(one).filter(|_| !skip) else { return };
-                process.clock.set_by(jump);
-                process.clock_off += jump;
+                process.set_clock(jump);
+                self.heap.push(right_at, Happening::SetRight { process: one });
                 self.play_until = timer() + super::TAKEOVER;
                 self.note_fault(number, || {
                     format!("the clock of process {} is set by {jump:#}", one + 1)

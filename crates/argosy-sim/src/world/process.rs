@@ -81,6 +81,8 @@ pub(crate) struct Site {
     pub(crate) disk: Arc<Disk>,
     pub(crate) clouds: BTreeMap<String, Arc<Cloud>>,
     pub(crate) ids: Ids,
+    /// What time it really is.
+    pub(crate) clock: Clock,
     pub(crate) tape: Tape,
     /// Tasks that ended although none should.
     pub(crate) deaths: Mutex<Vec<(usize, String)>>,
@@ -131,12 +133,30 @@ impl Process {
         }
     }
 
+    /// Somebody sets its machine's clock.
+    pub(crate) fn set_clock(&mut self, by: SignedDuration) {
+        self.clock.set_by(by);
+        self.clock_off += by;
+    }
+
+    /// A time server sets it right; true if it was not.
+    pub(crate) fn set_right(&mut self) -> bool {
+        let off = self.clock_off;
+        self.set_clock(-off);
+        !off.is_zero()
+    }
+
     /// Starts it.
     ///
     /// # Errors
     /// What the store said: it is to be tried again.
     pub(crate) async fn start(&mut self, site: &Arc<Site>) -> Result<(), String> {
         self.starts += 1;
+        if 1 < self.starts {
+            // A new process goes by what the machine's clock shows.
+            let shows = site.clock.now().saturating_add(self.clock_off).unwrap_or(Timestamp::MAX);
+            self.clock = Clock::simulated(shows);
+        }
         let holder = format!("process-{}-{}", self.number + 1, self.starts);
         let line = site.disk.line(self.number, self.gate.clone());
         let (store, driver) = Store::open(line).await.map_err(|error| error.to_string())?;

@@ -190,6 +190,10 @@ impl World {
                 self.send(format!("delete {cluster}"), Ask::Delete { cluster, pool });
             }
             Action::Pause(pause) => self.send("pause".to_owned(), Ask::Pause(pause)),
+            Action::Down(time) => {
+                self.tape.tell(now, || "the control plane ends".to_owned());
+                self.go_down(plain(time));
+            }
             Action::WaitForStatus { within, .. } => {
                 self.errands.waits.insert(index, now + plain(within));
                 self.wait_for(index);

@@ -121,6 +121,7 @@ pub(crate) fn all_trouble() -> Trouble {
             pause: SignedDuration::from_secs(15),
             clock_jumps_per_day: 1.0,
             clock_jump_max: 120,
+            clock_wrong_for: minutes(15),
         },
     }
 }

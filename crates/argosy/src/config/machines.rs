@@ -27,7 +27,8 @@ section! {
         agent_args: Vec<String> = Vec::new(),
         /// A PEM file: what machines check this server's certificate with, instead of their own roots.
         ca_file: Option<PathBuf> = None,
-        /// How long a machine may take until its node registers; then it is returned.
+        /// How long a machine may take until its node registers; then it is terminated. Only time in which the control
+        /// plane listened counts.
         registration_timeout: Duration = Duration::from_signed(InstanceLimits::default().registration),
         /// How long returning a machine may take before people are told.
         alarm_after: Duration = Duration::from_signed(InstanceLimits::default().alarm_after),

@@ -314,7 +314,8 @@ pub(super) async fn stale(bench: &Bench, record: &Instance, console: &str) -> Re
         let Some(before) = view.instance(record.id.as_str()) else { return Ok((None, None)) };
         // It may have come while its console was read.
         let waits = matches!(before.value.state, State::AwaitingNode { .. });
-        if !waits || view.node(record.id.as_str()).is_some() {
+        // Nor is silence held against anybody that is excused since.
+        if !waits || view.outlook().is_some() || view.node(record.id.as_str()).is_some() {
             return Ok((None, None));
         }
         let mut draws = Draws::default();

@@ -9,11 +9,12 @@ use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
 use argosy_core::breaker::Area;
 use argosy_core::catalog::{Catalog, ProviderCatalog};
-use argosy_core::command::{CommandKind, CommandState};
+use argosy_core::command::{CommandKind, CommandState, quiet_until};
 use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
+use argosy_core::liveness::Listened;
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
 use argosy_core::protect::Protection;
@@ -37,6 +38,8 @@ pub(super) struct Scene {
     pub(super) stopped: Option<String>,
     /// Why nothing more is begun by ourselves.
     spent: Option<String>,
+    /// Whether a deadline of one of its machines may have to be put off first: nobody led for a while.
+    pub(super) unattended: bool,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
@@ -66,7 +69,7 @@ pub(super) struct Seen {
 
 impl Scene {
     /// The pool; `None` if it is gone.
-    pub(super) fn of(bench: &Bench, id: ResourceId) -> Option<Scene> {
+    pub(super) fn of(bench: &Bench, id: ResourceId, listened: &Listened) -> Option<Scene> {
         let office = &bench.office;
         let now = office.clock.now();
         let catalog = &office.settings.catalog;
@@ -78,8 +81,11 @@ impl Scene {
             let book = view.pool_book(id).cloned();
             let excused = view.outlook().is_some();
             let records = view.instances_of(id);
-            let records = records.map(|record| seen(bench, view, record, excused, now));
+            let records = records.map(|record| seen(bench, view, record, (excused, listened), now));
             let mut records: Vec<Seen> = records.collect();
+            let attended = view.attendance().and_then(|attended| attended.value.away(now));
+            let leaves = |seen: &Seen| seen.record.value.departure.is_some();
+            let unattended = attended.is_some() && records.iter().any(leaves);
             // Who has the least to do leaves first, where some are to leave.
             let target = book.as_ref().and_then(|book| book.value.target);
             let target = spec.as_ref().map_or(u32::MAX, |spec| spec.target(target));
@@ -98,6 +104,7 @@ impl Scene {
             let ours = adapters.iter().find(|spec| spec.is_loop());
             let turn = |spec: &AdapterSpec| is_turn(&resource.value, spec, adapters);
             Some(Scene {
+                unattended,
                 condemned,
                 records,
                 spec,
@@ -194,6 +201,7 @@ impl Scene {
             act_after: settings.act_after,
             register_within: bench.settings().limits.registration,
             drain_for: spec.drain_for.unwrap_or(settings.drain_for),
+            ahead: bench.office.clock.ahead(),
         };
         argosy_core::pool::plan(&picture, now)
     }
@@ -269,12 +277,13 @@ impl Seen {
     }
 }
 
-/// What is to be known of one machine; while `excused`, silence is held against nobody.
+/// What is to be known of one machine; while `excused`, silence is held against nobody, and otherwise for as long as
+/// we `listened`.
 fn seen(
     bench: &Bench,
     view: &View,
     record: &Stored<Instance>,
-    excused: bool,
+    (excused, listened): (bool, &Listened),
     now: Timestamp,
 ) -> Seen {
     let id = record.value.id.as_str();
@@ -298,22 +307,21 @@ fn seen(
         stopped: stopped_there(view, &record.value, node.as_ref()),
         protected: protects(view, &record.value),
         utilization: None,
-        lost_for: lost_since
-            .filter(|_| !excused)
-            .map(|since| now.duration_since(since).max(SignedDuration::ZERO)),
+        lost_for: lost_since.filter(|_| !excused).map(|since| listened.time(since, now)),
         record: record.clone(),
         node,
     }
 }
 
-/// Whether a node has been told something by the pool that it has yet to do, or failed to do a moment ago; and
+/// Whether a node has been told something by the pool that it has yet to do, or did not do a moment ago; and
 /// when it may be told again then.
 pub(super) fn told(view: &View, node: &str, now: Timestamp) -> (bool, Option<Timestamp>) {
-    let mut ours = view.commands_of(node).rev().filter(|command| command.value.by == SELF);
-    let last = ours.next().map(|last| &last.value);
-    let retry_at = last.and_then(|last| last.failed_until()).filter(|until| now < *until);
-    let open = last.is_some_and(|last| !last.state.is_done())
-        || ours.any(|command| !command.value.state.is_done());
+    let ours = || {
+        let all = view.commands_of(node).rev().map(|command| &*command.value);
+        all.filter(|command| command.by == SELF)
+    };
+    let retry_at = quiet_until(ours()).filter(|until| now < *until);
+    let open = ours().any(|command| !command.state.is_done());
     (retry_at.is_some() || open, retry_at)
 }
 

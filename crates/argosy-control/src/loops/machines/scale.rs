@@ -74,7 +74,7 @@ impl Desk {
     pub(super) fn measure(&mut self, pool: ResourceId, now: Timestamp) {
         let Some(scale) = self.scales.get(&pool) else { return };
         let known = scale.history.is_some();
-        let Some(scene) = Scene::of(&self.bench, pool) else { return };
+        let Some(scene) = Scene::of(&self.bench, pool, &self.listened) else { return };
         let Some(autoscaling) = scene.autoscaling().cloned() else { return };
         let next = now.checked_add(self.bench.settings().autoscale_every).ok();
         self.alarms.set(&Topic::Scale(pool), next);
@@ -100,7 +100,7 @@ impl Desk {
     }
 
     pub(super) async fn scale(&mut self, pool: ResourceId, measured: Measured) {
-        let Some(scene) = Scene::of(&self.bench, pool) else { return };
+        let Some(scene) = Scene::of(&self.bench, pool, &self.listened) else { return };
         let Some(autoscaling) = scene.autoscaling().cloned() else { return };
         let now = self.bench.office.clock.now();
         let Measured { raw, past } = measured;
@@ -135,12 +135,17 @@ impl Desk {
         }
         // Lent for the question, and taken back: it may be long.
         metrics.history = std::mem::take(history);
-        let advice = self.advise(&scene, &autoscaling, &metrics, ready, now);
+        // Schedules are written by the clock on the wall, and so all of it is judged by that.
+        let ahead = self.bench.office.clock.ahead();
+        let by_wall = |at: Timestamp| at.checked_sub(ahead).unwrap_or(at);
+        metrics.at = metrics.at.map(by_wall);
+        let advice = self.advise(&scene, &autoscaling, &metrics, ready, by_wall);
         if let Some(scale) = self.scales.get_mut(&pool) {
             scale.history = Some(metrics.history);
         }
         if let Some(next) = advice.as_ref().and_then(|advice| advice.next) {
             let usual = now.checked_add(self.bench.settings().autoscale_every).ok();
+            let next = next.checked_add(ahead).unwrap_or(next);
             let soonest = usual.map_or(next, |usual| usual.min(next));
             self.alarms.set(&Topic::Scale(pool), Some(soonest.max(now)));
         }
@@ -157,8 +162,9 @@ impl Desk {
         autoscaling: &Autoscaling,
         metrics: &Metrics,
         ready: u32,
-        now: Timestamp,
+        by_wall: impl Fn(Timestamp) -> Timestamp,
     ) -> Option<Advice> {
+        let now = by_wall(self.bench.office.clock.now());
         let spec = scene.spec.as_ref().ok()?;
         let book = scene.book();
         let view = PoolView {
@@ -168,7 +174,7 @@ impl Desk {
             min: spec.min,
             max: spec.max,
             metrics,
-            last_scaled: book.scaled.map(|(at, up)| Scaled { at, up }),
+            last_scaled: book.scaled.map(|(at, up)| Scaled { at: by_wall(at), up }),
         };
         let custom = self.bench.extensions.autoscaler.as_ref();
         let own = custom.and_then(|own| own.recommend(&view, now)).map(|advice| Advice {

@@ -16,6 +16,7 @@ use argosy_core::id::ResourceId;
 use argosy_core::instance::{Cure, Instance, InstanceId, Purpose, Reason, State};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::Condemned;
+use argosy_core::liveness::Attendance;
 use argosy_core::machine::{MachineId, Order, Trouble};
 use argosy_core::node::{Duty, Liveness, Node};
 use argosy_core::pool::{Buy, COST_GUARD, PRICE_UNKNOWN, Plan, Step};
@@ -213,6 +214,10 @@ pub(super) async fn abandon(bench: &Bench, pool: ResourceId) -> Result<Option<Ti
         if view.resource(pool).is_some() {
             return Ok((None, None));
         }
+        // Before the deadlines were put off by the time in which nobody led, none is known to be over.
+        if view.attendance().is_some_and(|attended| attended.value.away(now).is_some()) {
+            return Ok((None, now.checked_add(super::AFTER_TROUBLE).ok()));
+        }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
         let left = view.instances_of(pool).filter(|record| !record.value.state.is_over());
@@ -263,6 +268,7 @@ fn see_off(
     if let Some(after) = record.value.departing(permit, deadline, now) {
         let change = Mutation::update("depart", record, Arc::new(after)).because(&why);
         Office::write_instance(txn, change, &caller, now)?;
+        attend(txn, view, now);
     }
     let (told, retry_at) = picture::told(view, id, now);
     if !told && !matches!(node.value.duty, Duty::Draining { .. }) {
@@ -342,6 +348,13 @@ pub(super) fn draw_permit(
     Ok(permit)
 }
 
+/// From the first drain on it is known up to when somebody led.
+fn attend(txn: &mut Txn, view: &View, now: Timestamp) {
+    if view.attendance().is_none() {
+        txn.overwrite(Arc::new(Attendance { until: now }));
+    }
+}
+
 /// One commit in the making.
 struct Hand<'a> {
     bench: &'a Bench,
@@ -385,6 +398,7 @@ impl<'a> Hand<'a> {
                 let why = reason.to_string();
                 info!(%instance, reason = why, %deadline, "a machine is to go once it is drained");
                 self.put("depart", record, after, &why)?;
+                attend(&mut self.txn, self.view, self.now);
             }
             Step::Block { instance, held } => {
                 let Some((record, _)) = self.same(instance.as_str()) else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use crate::fixture::{at, permitted};
 use crate::gate::{self, Guards};
-use crate::instance::fixture::{OURS, abilities, intent, machine_of, node_id, pool};
+use crate::instance::fixture::{OURS, abilities, always, intent, machine_of, node_id, pool};
 use crate::instance::{Instance, Limits, ListingFacts, Next, Reason, State, next};
 use crate::invariant::{self, Change};
 use crate::inventory::{Known, Listing, PoolFacts, ProviderBook, compare};
@@ -243,7 +243,7 @@ impl World {
     }
 
     fn acts(&mut self, of: usize, create: Create, end: End, look: Look) {
-        match next(&self.records[of], &self.abilities, &Limits::default(), self.now()) {
+        match next(&self.records[of], &self.abilities, &Limits::default(), &always(), self.now()) {
             Next::Call => {
                 let intent = self.records[of].called(self.now());
                 self.commit(of, intent);
@@ -476,7 +476,7 @@ impl World {
     }
 
     fn then(&self, of: usize) -> Next {
-        next(&self.records[of], &self.abilities, &Limits::default(), self.now())
+        next(&self.records[of], &self.abilities, &Limits::default(), &always(), self.now())
     }
 }
 

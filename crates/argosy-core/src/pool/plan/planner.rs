@@ -230,6 +230,11 @@ where
         self.book.get_or_insert_with(|| self.picture.book.clone())
     }
 
+    /// What the clock shows that people write windows by.
+    fn wall(&self) -> Timestamp {
+        self.now.checked_sub(self.picture.ahead).unwrap_or(self.now)
+    }
+
     fn wake(&mut self, at: Timestamp) {
         self.plan.next = Some(self.plan.next.map_or(at, |next| next.min(at)));
     }
@@ -497,10 +502,10 @@ where
     }
 
     fn wait_for_window(&mut self) {
-        let opens = self.picture.spec.maintenance.next_edge(self.now);
+        let opens = self.picture.spec.maintenance.next_edge(self.wall());
         self.summary.window = opens;
         if let Some(at) = opens {
-            self.wake(at);
+            self.wake(later(at, self.picture.ahead));
         }
     }
 
@@ -893,7 +898,7 @@ where
         if waiting.is_empty() || held || !self.picture.its_turn || failed {
             return;
         }
-        let window = spec.maintenance.contains(self.now);
+        let window = spec.maintenance.contains(self.wall());
         waiting.sort_unstable();
         let mut disturbed = self.disturbed();
         for (_, _, seat) in waiting {
@@ -973,14 +978,16 @@ where
 
     /// Whether a replacement that is begun now can be finished before the window closes.
     fn fits_window(&mut self) -> bool {
-        let Some(closes) = self.picture.spec.maintenance.next_edge(self.now) else { return true };
+        let Some(closes) = self.picture.spec.maintenance.next_edge(self.wall()) else {
+            return true;
+        };
         let boot =
             self.picture.book.boot_s.map(|seconds| SignedDuration::from_secs(seconds.into()));
         let takes = boot
             .unwrap_or(self.picture.register_within)
             .saturating_add(self.picture.spec.min_ready)
             .saturating_add(self.picture.drain_for);
-        let fits = later(self.now, takes) <= closes;
+        let fits = later(self.wall(), takes) <= closes;
         if !fits {
             self.summary.window_short = Some(takes);
         }
@@ -1000,7 +1007,9 @@ where
         if update && !parting && self.book().update_failed.is_some() {
             return self.leave(replacement, Reason::Unwanted);
         }
-        if !parting && !self.picture.spec.maintenance.contains(self.now) && member.notice.is_none()
+        if !parting
+            && !self.picture.spec.maintenance.contains(self.wall())
+            && member.notice.is_none()
         {
             self.wait_for_window();
             // Nobody pays for both until the window opens again.

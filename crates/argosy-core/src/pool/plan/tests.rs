@@ -233,6 +233,12 @@ fn nodes_that_are_well_are_disturbed_in_windows_only() {
     roll.does("");
     assert_eq!(roll.plan().next, Some(at(14 * 3600)));
     assert!(roll.plan().outcome.message().contains("window opens at 2025-10-29T02:00:00Z"));
+    // By the clock that it is written by, whatever ours shows.
+    roll.ahead = SignedDuration::from_hours(-14);
+    roll.does("buy 1 for a");
+    roll.ahead = SignedDuration::from_hours(1);
+    roll.does("");
+    assert_eq!(roll.plan().next, Some(at(15 * 3600)));
     // What began is brought to its end.
     let mut begun = town(2, "a:drained b:ready c<a:ready");
     begun.spec.image = "new".to_owned();

@@ -18,7 +18,7 @@ pub(in crate::scenario) const STATUSES: [&str; 6] =
 pub(in crate::scenario) const HEALTHS: [&str; 4] = ["healthy", "degraded", "unhealthy", "unknown"];
 
 /// The keys of which a step has one.
-const ACTIONS: [&str; 11] = [
+const ACTIONS: [&str; 12] = [
     "start_fleet",
     "stop_fleet",
     "fault",
@@ -27,6 +27,7 @@ const ACTIONS: [&str; 11] = [
     "resize",
     "delete",
     "pause",
+    "down",
     "wait",
     "assert",
     "log",
@@ -134,6 +135,7 @@ fn action(table: &Table<'_>, key: &str, at: &At<'_>, names: &Names) -> Option<Ac
             Some(Action::Delete { cluster, pool })
         }
         "pause" => at.flag().map(Action::Pause),
+        "down" => at.span(SignedDuration::ZERO, DURATION_MAX).map(Action::Down),
         "wait" => {
             let of = at.table()?;
             let target = node(&of, names);

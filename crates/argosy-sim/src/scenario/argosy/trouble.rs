@@ -278,6 +278,13 @@ fn control(at: &At<'_>) -> Control {
             SignedDuration::from_mins(1),
         )
         .as_secs(),
+        clock_wrong_for: span(
+            &table,
+            "clock_wrong_for",
+            ZERO,
+            DURATION_MAX,
+            SignedDuration::from_mins(15),
+        ),
     };
     table.end();
     control

@@ -21,7 +21,7 @@ impl<'p> Planner<'p, '_> {
         }
         let spec = self.picture.spec;
         let by_itself = spec.autoscaling.is_some() && self.picture.book.target.is_some();
-        let window = !by_itself || spec.maintenance.contains(self.now);
+        let window = !by_itself || spec.maintenance.contains(self.wall());
         // Replacements whose predecessors stay after all are surplus of our own making.
         let mut made = self.undone_replacements();
         // An autoscaler's change of size disturbs no more at a time than any other of ours; nor does its end.
