@@ -144,6 +144,8 @@ pub enum Operation {
     ListProviders,
     /// Has a provider's listings believed again.
     ThawProvider,
+    ListRecovery,
+    ConfirmRecovery,
     /// Why a node pool is as it is.
     ExplainPool,
     /// What was measured of a node pool.

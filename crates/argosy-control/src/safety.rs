@@ -223,7 +223,8 @@ fn everybody(view: &View) -> Fleet<'_> {
         cordon_pending: subject(&node.value.id),
     });
     let breakers = view.breakers().map(|breaker| &*breaker.value).collect();
-    Fleet { nodes: nodes.collect(), breakers, pauses: Vec::new(), excuse: None }
+    let (pauses, recoveries) = (Vec::new(), Vec::new());
+    Fleet { nodes: nodes.collect(), breakers, pauses, recoveries, excuse: None }
 }
 
 /// Our own cordons that their nodes have not fetched.

@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::breaker::{Breaker, Pause};
 use crate::command::Command;
+use crate::incarnation::Recovery;
 use crate::instance::Instance;
 use crate::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use crate::node::Node;
@@ -163,6 +164,13 @@ impl Audited for Installation {
     fn identity(&self) -> Identity<'_> {
         let id = self.id.to_string();
         Identity { tenant: "", kind: "Installation", name: id.clone(), id }
+    }
+}
+
+impl Audited for Recovery {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.pool.to_string(), self.pool_name.clone());
+        Identity { tenant: &self.tenant, kind: "Recovery", id, name }
     }
 }
 

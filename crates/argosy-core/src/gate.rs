@@ -53,6 +53,9 @@ impl Permit {
 /// What speaks against a machine's leaving now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Brakes<'a> {
+    /// Why its pool is in recovery. Nothing passes that: neither a size that a person asked for nor a deletion,
+    /// for what they were asked for may be in the history that was lost (V1).
+    pub recovery: Option<&'a str>,
     /// Why its provider's listings cannot be believed now (G11).
     pub frozen: Option<&'a str>,
     /// Why no automatic action is taken for it now: a pause, an open breaker.
@@ -64,6 +67,9 @@ pub struct Brakes<'a> {
 /// # Errors
 /// Why it stays for now.
 pub fn permit(reason: Reason, brakes: &Brakes<'_>) -> Result<Permit, Held> {
+    if let Some(why) = brakes.recovery {
+        return Err(Held::Recovery(why.to_owned()));
+    }
     if !asked_for(&reason) {
         if let Some(why) = brakes.frozen {
             return Err(Held::Frozen(why.to_owned()));
@@ -85,6 +91,9 @@ pub struct Guards<'a> {
     /// Whether the provider's listing was compared with our records since we began to lead: before that our
     /// records may be older than the world (B2).
     pub compared: bool,
+    /// Why its pool is in recovery: what was decided before may have been taken back in the history that was
+    /// lost (V1).
+    pub recovery: Option<&'a str>,
 }
 
 /// Why a machine may not be returned, or not yet.
@@ -111,6 +120,9 @@ pub enum Held {
     /// Nothing is done by ourselves there now.
     #[error("{0}")]
     Stopped(String),
+    /// Its pool is in recovery, and nobody has confirmed what it would do.
+    #[error("{0}")]
+    Recovery(String),
     /// Nobody asked for it to be reaped, or its quarantine is not over.
     #[error("nobody asked for {0} to be reaped")]
     NotReaped(MachineId),
@@ -132,6 +144,7 @@ pub fn release(instance: &Instance, guards: &Guards<'_>) -> Result<Doomed, Held>
     if !guards.compared {
         return Err(Held::NotCompared);
     }
+    unless_recovering(guards)?;
     Ok(Doomed { machine: machine.clone(), instance: Some(instance.id.clone()) })
 }
 
@@ -152,7 +165,12 @@ pub fn reap(orphan: &Orphan, guards: &Guards<'_>) -> Result<Doomed, Held> {
     if !guards.compared {
         return Err(Held::NotCompared);
     }
+    unless_recovering(guards)?;
     Ok(Doomed { machine: orphan.machine.clone(), instance: None })
+}
+
+fn unless_recovering(guards: &Guards<'_>) -> Result<(), Held> {
+    guards.recovery.map_or(Ok(()), |why| Err(Held::Recovery(why.to_owned())))
 }
 
 /// What is shown under this id carries somebody else's tag.

@@ -4,6 +4,7 @@ use crate::engine::{Error, Key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::incarnation::Recovery;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Heard, Outlook};
@@ -218,6 +219,14 @@ impl Entity for Installation {
     }
 }
 
+impl Entity for Recovery {
+    const KIND: &'static str = "recovery";
+
+    fn key_id(&self) -> String {
+        self.pool.to_string()
+    }
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -238,6 +247,7 @@ pub(crate) enum Decoded {
     Orphan(Arc<Orphan>),
     Condemned(Arc<Condemned>),
     Installation(Arc<Installation>),
+    Recovery(Arc<Recovery>),
     /// Removed.
     Gone,
 }
@@ -285,7 +295,8 @@ keep!(
     ProviderBook,
     Orphan,
     Condemned,
-    Installation
+    Installation,
+    Recovery
 );
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ mod heal;
 mod journey;
 mod money;
 mod property;
+mod recovery;
 mod review;
 mod scale;
 

@@ -146,6 +146,11 @@ impl World {
         Arc::new(self.memory.copy())
     }
 
+    /// The database fails over to a replica that missed commits, and the process goes on.
+    pub(crate) fn lose_commits_since(&self, replica: &Memory) {
+        self.memory.fail_over_to(replica);
+    }
+
     /// The process dies and its store with it; a new one starts on what a replica has.
     pub(crate) async fn fail_over(self, settings: Settings, replica: Arc<Memory>) -> World {
         let outside = self.outside.clone();

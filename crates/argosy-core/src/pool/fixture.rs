@@ -1,7 +1,8 @@
 //! Pools as short texts, for the tests of this room: `a:ready b:sick c<b:coming`.
 
 use super::{
-    BY, Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Step, plan,
+    BY, Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Recovering, Step,
+    plan,
 };
 use crate::fixture::{at, by, cluster, command_id, hold, node};
 use crate::health::{Ends, Finding, HealthState, Severity};
@@ -101,6 +102,7 @@ pub(super) struct Town {
     pub(super) clouds: BTreeMap<String, Cloud>,
     pub(super) bad_serials: HashSet<String>,
     pub(super) stopped: Option<String>,
+    pub(super) recovery: Option<String>,
     pub(super) its_turn: bool,
 }
 
@@ -135,6 +137,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         clouds: BTreeMap::from([("gcp".to_owned(), cloud("gcp", "GCP", "us-east1"))]),
         bad_serials: HashSet::new(),
         stopped: None,
+        recovery: None,
         its_turn: true,
     };
     for word in text.split_whitespace() {
@@ -230,6 +233,7 @@ impl Town {
             providers: &providers,
             bad_hardware: &self.bad_serials,
             stopped: self.stopped.as_deref(),
+            recovery: self.recovery.as_deref().map(|why| Recovering { why, excuse: None }),
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),

@@ -10,6 +10,7 @@ pub(super) use stand::Standing;
 
 use super::outcome::Outcome;
 use super::{PoolBook, PoolSpec};
+use crate::incarnation::Forecast;
 use crate::instance::{Instance, InstanceId, Purpose, Reason};
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, Notice, Offer, Order};
@@ -38,6 +39,8 @@ pub struct Picture<'a> {
     pub bad_hardware: &'a HashSet<String>,
     /// Why nothing is done by ourselves now: a pause, an open breaker.
     pub stopped: Option<&'a str>,
+    /// That it is in recovery: then the plan says what it would do, and does nothing.
+    pub recovery: Option<Recovering<'a>>,
     /// Whether the adapters that come before have done their part for this generation.
     pub its_turn: bool,
     /// How long a node must be lost before it is acted on.
@@ -46,6 +49,15 @@ pub struct Picture<'a> {
     pub register_within: SignedDuration,
     /// How long a node's work has to end when it leaves.
     pub drain_for: SignedDuration,
+}
+
+/// A pool in recovery, as its plan has to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovering<'a> {
+    /// Why nothing is done: `Recovery::sentence`.
+    pub why: &'a str,
+    /// Why silence is held against no node now, if it is not: who is silent may be about to connect.
+    pub excuse: Option<&'a str>,
 }
 
 /// One machine of a pool.
@@ -107,6 +119,9 @@ pub struct Plan {
     pub outcome: Outcome,
     /// When to look again although nothing changed.
     pub next: Option<Timestamp>,
+    /// What it would do if it were not in recovery; then there is nothing to buy and no step. `None` for a pool
+    /// that is not.
+    pub forecast: Option<Forecast>,
 }
 
 /// One machine to buy.
@@ -217,7 +232,7 @@ pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
     // What an autoscaler left behind must not come back with the next one.
     let book = plan.book.as_ref().unwrap_or(picture.book);
     let left = book.target.is_some() || book.scaled.is_some() || book.advice.is_some();
-    if picture.spec.autoscaling.is_none() && left {
+    if picture.spec.autoscaling.is_none() && left && plan.forecast.is_none() {
         let (target, scaled, advice) = (None, None, None);
         plan.book = Some(PoolBook { target, scaled, advice, ..book.clone() });
     }

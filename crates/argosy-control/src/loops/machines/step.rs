@@ -5,6 +5,7 @@ use super::{Bench, SELF, node_id};
 use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
+use crate::recovery;
 use crate::safety;
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
@@ -99,11 +100,13 @@ pub(super) async fn order(
         });
         let book = view.pool_book(pool.value.id);
         let revision = |book: &Stored<_>| book.revision;
-        if !same || book.map(revision) != scene.book.as_ref().map(revision) {
+        let recovering = recovery::held(view, pool.value.id).is_some();
+        if !same || recovering || book.map(revision) != scene.book.as_ref().map(revision) {
             return Ok((None, Vec::new()));
         }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
+        recovery::stay_clear(&mut txn, pool.value.id);
         let mut records = Vec::new();
         for buy in &plan.buy {
             let record = Arc::new(new(bench, scene, buy, now));
@@ -287,7 +290,9 @@ pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<P
     let book = view.provider_book(&record.order.provider).map(|book| &book.value);
     let frozen = book.and_then(|book| book.frozen.as_ref()).map(|it| it.message.as_str());
     let stopped = picture::stopped(view, &record.tenant, &record.pool_name);
-    gate::permit(reason, &Brakes { frozen, stopped: stopped.as_deref() })
+    let recovery = recovery::held(view, record.pool);
+    let (stopped, recovery) = (stopped.as_deref(), recovery.as_deref());
+    gate::permit(reason, &Brakes { frozen, stopped, recovery })
 }
 
 /// One commit in the making.
@@ -308,6 +313,10 @@ impl<'a> Hand<'a> {
         let Scene { resource, pool_name, stopped, .. } = self.scene;
         let tenant = resource.value.tenant.as_str();
         let areas = [Area::Fleet, Area::Pool(tenant, pool_name)];
+        if recovery::held(self.view, resource.value.id).is_some() {
+            return false;
+        }
+        recovery::stay_clear(&mut self.txn, resource.value.id);
         // The plan knew, and has what is done all the same.
         if stopped.is_some() {
             return true;

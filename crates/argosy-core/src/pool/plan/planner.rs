@@ -1,5 +1,6 @@
 //! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
 
+mod forecast;
 mod learn;
 mod shrink;
 
@@ -102,8 +103,8 @@ pub(in crate::pool) struct Summary<'a> {
     pub(in crate::pool) blocked: Option<(Purpose, Blocked<'a>)>,
     /// Why nothing is done by ourselves.
     pub(in crate::pool) stopped: Option<&'a str>,
-    /// Machines that are to go and stay for now, and what keeps them.
-    pub(in crate::pool) kept: Vec<(usize, Held)>,
+    /// Machines that are to go and stay for now, why they are to go, and what keeps them.
+    pub(in crate::pool) kept: Vec<(usize, Reason, Held)>,
     /// Nodes whose time in service is not long enough yet for the next one to be replaced, and until when.
     pub(in crate::pool) soaking: Vec<usize>,
     /// How long one replacement may take, if no window has so much time left.
@@ -165,6 +166,7 @@ where
             book: None,
             outcome: Outcome::Waiting,
             next: None,
+            forecast: None,
         };
         let count = |wanted: fn(&Standing) -> bool| {
             let held = standings.iter().flatten().filter(|standing| wanted(standing));
@@ -238,21 +240,22 @@ where
         let provider = self.member(index).map(|member| member.instance.order.provider.as_str());
         let facts = provider.and_then(|name| self.picture.providers.get(name));
         let frozen = facts.and_then(|facts| facts.frozen).map(|frozen| frozen.message.as_str());
-        let brakes = Brakes { frozen, stopped: self.picture.stopped };
+        let recovery = self.picture.recovery.map(|recovery| recovery.why);
+        let brakes = Brakes { frozen, stopped: self.picture.stopped, recovery };
         gate::permit(reason.clone(), &brakes).map(drop)
     }
 
     /// It is to go and stays for now: it keeps its node, its seat and its cost.
-    fn keep(&mut self, index: usize, held: Held) {
-        if self.summary.kept.iter().all(|(kept, _)| *kept != index) {
-            self.summary.kept.push((index, held));
+    fn keep(&mut self, index: usize, reason: Reason, held: Held) {
+        if self.summary.kept.iter().all(|(kept, _, _)| *kept != index) {
+            self.summary.kept.push((index, reason, held));
         }
     }
 
     fn leave(&mut self, index: usize, reason: Reason) {
         let Some(member) = self.member(index) else { return };
         if let Err(held) = self.permit(index, &reason) {
-            return self.keep(index, held);
+            return self.keep(index, reason, held);
         }
         self.departing.insert(index);
         self.plan.steps.push(Step::Leave { instance: member.instance.id.clone(), reason });
@@ -288,6 +291,7 @@ where
             }
         }
         self.plan.outcome = outcome::removing(self.picture, &left, &self.cost);
+        self.foretell();
         self.plan
     }
 
@@ -427,7 +431,7 @@ where
         let Some(member) = self.member(index) else { return };
         let Some(node) = member.node else { return self.leave(index, reason) };
         if let Err(held) = self.permit(index, &reason) {
-            return self.keep(index, held);
+            return self.keep(index, reason, held);
         }
         let departure = member.instance.departure.as_ref();
         let known = departure.map(|departure| departure.reason.clone());
@@ -638,7 +642,7 @@ where
         let reason = Reason::Replaced { by: Some(new_id.clone()), because: because.clone() };
         if let Err(held) = self.permit(index, &reason) {
             let said = format!("replacement {new_id} is ready; it stays for now: {held}");
-            self.keep(index, held);
+            self.keep(index, reason, held);
             return said;
         }
         if self.standing(index) == (Standing::Sick { lost: true }) {
@@ -993,7 +997,7 @@ where
 
     /// Nodes that were on their way out and are wanted after all.
     fn keep_wanted(&mut self) {
-        let kept: BTreeSet<usize> = self.summary.kept.iter().map(|(index, _)| *index).collect();
+        let kept: BTreeSet<usize> = self.summary.kept.iter().map(|(index, _, _)| *index).collect();
         for seat in &self.seats {
             let index = seat.member;
             let goes = seat.leaving || seat.replacement.is_some();
@@ -1082,11 +1086,14 @@ where
             self.book_mut().ordered = ordered;
         }
         self.plan.book = self.book.take();
-        self.plan.outcome = if self.picture.its_turn {
+        self.foretell();
+        self.plan.outcome = if !self.picture.its_turn {
+            Outcome::Waiting
+        } else if let Some(forecast) = &self.plan.forecast {
+            outcome::recovering(self.picture, forecast, &self.summary, &self.cost)
+        } else {
             let book = self.plan.book.as_ref().unwrap_or(self.picture.book);
             outcome::of(self.picture, book, &self.summary, &self.cost, self.now)
-        } else {
-            Outcome::Waiting
         };
         self.plan
     }
