@@ -16,16 +16,19 @@ pub enum Bug {
     BreakerReplays,
     /// The silence of most of the fleet is held against every node of it.
     MassSilence,
+    /// Nothing waits after the store lost history.
+    NoRecovery,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 5] = [
+    pub const ALL: [Bug; 6] = [
         Bug::RegistrationClearsCordon,
         Bug::DrainDoneTooSoon,
         Bug::DoublePurchase,
         Bug::BreakerReplays,
         Bug::MassSilence,
+        Bug::NoRecovery,
     ];
 }
 

@@ -7,6 +7,7 @@ mod commands;
 mod ec2;
 mod navarch;
 mod process;
+mod recovery;
 mod simulated;
 
 use crate::harness::{Api, PATIENCE, await_until, await_until_within, text};

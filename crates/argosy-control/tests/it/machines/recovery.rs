@@ -154,10 +154,11 @@ async fn r1_v1_nothing_passes_a_recovery_whoever_asks() {
     // A node that turns sick is taken out of service; its work goes on.
     world.turn(&one, SICK);
     world.soon("it is cordoned", |world| world.in_service() == 11).await;
-    world.keeps("it is not drained", minutes(30), |world| {
-        world.status(&one) == Some(NodeStatus::Cordoned)
-    })
-    .await;
+    world
+        .keeps("it is not drained", minutes(30), |world| {
+            world.status(&one) == Some(NodeStatus::Cordoned)
+        })
+        .await;
     world.delete(pool("a", "p")).await;
     world.soon("that is foreseen", |w| w.forecast().is_some_and(|it| it.terminate == 12)).await;
     world.keeps("none goes", minutes(10), |world| world.cloud().living().len() == 12).await;

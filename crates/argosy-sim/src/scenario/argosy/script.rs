@@ -18,7 +18,7 @@ pub(in crate::scenario) const STATUSES: [&str; 6] =
 pub(in crate::scenario) const HEALTHS: [&str; 4] = ["healthy", "degraded", "unhealthy", "unknown"];
 
 /// The keys of which a step has one.
-const ACTIONS: [&str; 11] = [
+const ACTIONS: [&str; 15] = [
     "start_fleet",
     "stop_fleet",
     "fault",
@@ -27,6 +27,10 @@ const ACTIONS: [&str; 11] = [
     "resize",
     "delete",
     "pause",
+    "backup",
+    "restore",
+    "lose_commits",
+    "confirm",
     "wait",
     "assert",
     "log",
@@ -132,6 +136,16 @@ fn action(table: &Table<'_>, key: &str, at: &At<'_>, names: &Names) -> Option<Ac
             Some(Action::Delete { cluster, pool })
         }
         "pause" => at.flag().map(Action::Pause),
+        "backup" => yes(at).then_some(Action::BackUp),
+        "restore" => yes(at).then_some(Action::Restore),
+        "lose_commits" => yes(at).then_some(Action::LoseCommits),
+        "confirm" => {
+            let of = at.table()?;
+            let found = cluster_and_pool(&of, names);
+            of.end();
+            let (cluster, pool) = found?;
+            Some(Action::Confirm { cluster, pool: pool? })
+        }
         "wait" => {
             let of = at.table()?;
             let target = node(&of, names);
