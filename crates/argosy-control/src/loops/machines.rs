@@ -318,6 +318,8 @@ struct Desk {
     stops: Vec<Revision>,
     /// The pools in recovery.
     recovering: BTreeSet<ResourceId>,
+    /// Whether silence was excused when they were last looked at.
+    excused: bool,
     /// In which incarnation the machines of all providers were listed, or are being.
     incarnation: u32,
     thought: Duration,
@@ -347,6 +349,7 @@ impl Desk {
             scales: HashMap::new(),
             stops: Vec::new(),
             recovering: BTreeSet::new(),
+            excused: false,
             incarnation: 0,
             thought: Duration::ZERO,
             resynced_at: HashMap::new(),
@@ -572,9 +575,9 @@ impl Desk {
     /// A new incarnation lists every provider anew, for its records are other ones; and a pool that leaves recovery
     /// is looked at, with all that waited in it.
     fn mind_recovery(&mut self) {
-        let (number, recovering) = self.bench.office.store.read(|view| {
+        let (number, excused, recovering) = self.bench.office.store.read(|view| {
             let pools = view.recoveries().map(|recovery| recovery.value.pool);
-            (incarnation(view), pools.collect::<BTreeSet<_>>())
+            (incarnation(view), view.outlook().is_some(), pools.collect::<BTreeSet<_>>())
         });
         if number != self.incarnation {
             self.incarnation = number;
@@ -583,6 +586,11 @@ impl Desk {
                 self.list(name);
             }
             self.look_at_everything();
+        }
+        // They wait for nodes to connect, and the excuse says when they have.
+        if excused != self.excused {
+            self.excused = excused;
+            self.pools.extend(&recovering);
         }
         let moved: Vec<ResourceId> =
             recovering.symmetric_difference(&self.recovering).copied().collect();

@@ -159,6 +159,13 @@ impl World {
         World::start(settings, replica, outside, "two").await
     }
 
+    /// The process dies, and a new one starts on a backup that is restored.
+    pub(crate) async fn restored(self, settings: Settings, backup: Arc<Memory>) -> World {
+        let Elsewhere { clock, ids, .. } = &*self.outside;
+        argosy_control::recovery::restored(backup.clone(), *clock, ids).await.unwrap();
+        self.fail_over(settings, backup).await
+    }
+
     /// Another process on the same store.
     pub(crate) async fn another(&self, settings: Settings, holder: &str) -> World {
         World::start(settings, self.memory.clone(), self.outside.clone(), holder).await

@@ -98,7 +98,10 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         .replace("{node_id}", &node)
         .replace("{command_id}", &command)
         .replace("{policy}", &policy)
-        .replace("{pool}", if route.operation == Operation::ConfirmRecovery { &of_pool } else { &pool })
+        .replace(
+            "{pool}",
+            if route.operation == Operation::ConfirmRecovery { &of_pool } else { &pool },
+        )
         .replace("{instance_id}", &format!("w-{count}"))
         .replace("{machine_id}", &format!("m-{count}"))
         .replace("{provider}", &format!("cloud-{count}"))
