@@ -22,6 +22,7 @@ pub mod instance;
 
 pub mod policy;
 
+pub mod recovery;
 pub mod safety;
 
 pub mod fleet;

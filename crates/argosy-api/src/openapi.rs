@@ -13,6 +13,7 @@ use crate::instance::{
 use crate::node::{EVENT_TYPES, FindingList, Ledger, MetricsHistory, Node, NodeList, SYSTEMS, Why};
 use crate::policy::{BacktestReport, BacktestRequest, ExplainRequest, Explanation};
 use crate::policy::{Policy, PolicyList, PolicyPut};
+use crate::recovery::RecoveryList;
 use crate::resource::{ForceDelete, Resource, ResourceCreate, ResourceList, ResourcePatch};
 use crate::resource::{WatchEvent, WatchKind};
 use crate::route::{Access, Operation, Parameter, Place, ROUTES, Route, Scope};
@@ -235,6 +236,7 @@ fn schemas() -> Value {
     add::<Pause>(&mut schemas);
     add::<Released>(&mut schemas);
     add::<SafetyReason>(&mut schemas);
+    add::<RecoveryList>(&mut schemas);
     add::<Instance>(&mut schemas);
     add::<InstanceList>(&mut schemas);
     add::<InstanceTerminate>(&mut schemas);

@@ -150,6 +150,10 @@ pub enum Operation {
     ListProviders,
     /// Has a provider's listings believed again.
     ThawProvider,
+    /// Which node pools are in recovery.
+    ListRecovery,
+    /// Let one go on.
+    ConfirmRecovery,
     /// Why a node pool is as it is.
     ExplainPool,
     /// What was measured of a node pool.

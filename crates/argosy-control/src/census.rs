@@ -37,6 +37,8 @@ pub struct Census {
     pub breakers: BTreeMap<(&'static str, bool), usize>,
     /// Pauses, by what they are for.
     pub pauses: BTreeMap<&'static str, usize>,
+    /// Node pools in recovery.
+    pub recovering: usize,
 }
 
 /// What nodes are told apart by.
@@ -76,6 +78,7 @@ impl Control {
                 let half_open = breaker.value.half_open.is_some();
                 *census.breakers.entry((scope, half_open)).or_default() += 1;
             }
+            census.recovering = view.recoveries().len();
             for pause in view.pauses() {
                 let scope = if pause.value.pool.is_some() { "pool" } else { "fleet" };
                 *census.pauses.entry(scope).or_default() += 1;

@@ -165,6 +165,7 @@ impl Control {
         let (o, b, h) = (office.clone(), beats.clone(), holder.to_owned());
         tasks.start("retention", loops::retention::run(o, b, h));
         tasks.start("plane", loops::plane::run(office.clone(), beats.clone()));
+        tasks.start("recovery", loops::recovery::run(office.clone(), beats.clone()));
         let audit = Audit { office: office.clone() };
         let board = PulseBoard::default();
         let book = Arc::new(PolicyBook::default());

@@ -4,6 +4,7 @@
 //! the loop that leads does it.
 
 mod act;
+mod recover;
 
 pub(crate) mod board;
 
@@ -30,6 +31,7 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use recover::Recoveries;
 pub use simulate::{Simulate, Simulated};
 
 /// The service.

@@ -38,6 +38,8 @@ pub mod policy;
 
 pub mod safety;
 
+pub mod recovery;
+
 pub mod stats;
 
 pub mod census;

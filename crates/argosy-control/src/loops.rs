@@ -6,6 +6,7 @@ pub(crate) mod liveness;
 pub(crate) mod machines;
 pub(crate) mod notes;
 pub(crate) mod plane;
+pub(crate) mod recovery;
 pub(crate) mod remedy;
 pub(crate) mod retention;
 pub(crate) mod run;

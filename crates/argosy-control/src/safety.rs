@@ -324,7 +324,8 @@ fn everybody(view: &View) -> Fleet<'_> {
         leaving: leaving.get(node.value.id.as_str()).copied(),
     });
     let breakers = view.breakers().map(|breaker| &*breaker.value).collect();
-    Fleet { nodes: nodes.collect(), breakers, pauses: Vec::new(), excuse: None }
+    let (pauses, recoveries) = (Vec::new(), Vec::new());
+    Fleet { nodes: nodes.collect(), breakers, pauses, recoveries, excuse: None }
 }
 
 /// Nodes that are out of service although their documents do not say so, or not by whom: whose GPUs a diagnostic

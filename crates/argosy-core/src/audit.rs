@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::breaker::{Breaker, Pause};
 use crate::command::Command;
+use crate::incarnation::Recovery;
 use crate::instance::Instance;
 use crate::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use crate::node::Node;
@@ -171,6 +172,13 @@ impl Audited for LastDisruption {
     fn identity(&self) -> Identity<'_> {
         let id = "fleet".to_owned();
         Identity { tenant: &self.tenant, kind: "Disruption", name: id.clone(), id }
+    }
+}
+
+impl Audited for Recovery {
+    fn identity(&self) -> Identity<'_> {
+        let (id, name) = (self.pool.to_string(), self.pool_name.clone());
+        Identity { tenant: &self.tenant, kind: "Recovery", id, name }
     }
 }
 

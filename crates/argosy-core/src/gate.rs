@@ -54,6 +54,9 @@ impl Permit {
 /// What speaks against a machine's leaving now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Brakes<'a> {
+    /// Why its pool is in recovery. Nothing passes that: neither a size that a person asked for nor a deletion,
+    /// for what they were asked for may be in the history that was lost (V1).
+    pub recovery: Option<&'a str>,
     /// Why its provider's listings cannot be believed now (G11).
     pub frozen: Option<&'a str>,
     /// Why no automatic action is taken for it now: a pause, an open breaker.
@@ -69,6 +72,9 @@ pub struct Brakes<'a> {
 /// # Errors
 /// Why it stays for now.
 pub fn permit(reason: Reason, brakes: &Brakes<'_>) -> Result<Permit, Held> {
+    if let Some(why) = brakes.recovery {
+        return Err(Held::Recovery(why.to_owned()));
+    }
     let forced = brakes.shrink_forced && reason == Reason::ScaleDown { asked: true };
     let protected = brakes.protected.filter(|by| !forced && by.keeps(&reason));
     if let Some(by) = protected {
@@ -95,6 +101,9 @@ pub struct Guards<'a> {
     /// Whether the provider's listing was compared with our records since we began to lead: before that our
     /// records may be older than the world (B2).
     pub compared: bool,
+    /// Why its pool is in recovery: what was decided before may have been taken back in the history that was
+    /// lost (V1).
+    pub recovery: Option<&'a str>,
 }
 
 /// Why a machine may not be returned, or not yet.
@@ -124,6 +133,9 @@ pub enum Held {
     /// It carries a label that keeps it, or its pool or cluster does.
     #[error("{0}")]
     Protected(Protection),
+    /// Its pool is in recovery, and nobody has confirmed what it would do.
+    #[error("{0}")]
+    Recovery(String),
     /// Nobody asked for it to be reaped, or its quarantine is not over.
     #[error("nobody asked for {0} to be reaped")]
     NotReaped(MachineId),
@@ -140,6 +152,7 @@ impl Held {
             Held::Frozen(_) => "ProviderSuspended",
             Held::Stopped(_) => "Paused",
             Held::Protected(_) => "Protected",
+            Held::Recovery(_) => "Recovery",
         }
     }
 }
@@ -160,6 +173,7 @@ pub fn release(instance: &Instance, guards: &Guards<'_>) -> Result<Doomed, Held>
     if !guards.compared {
         return Err(Held::NotCompared);
     }
+    unless_recovering(guards)?;
     Ok(Doomed { machine: machine.clone(), instance: Some(instance.id.clone()) })
 }
 
@@ -180,7 +194,12 @@ pub fn reap(orphan: &Orphan, guards: &Guards<'_>) -> Result<Doomed, Held> {
     if !guards.compared {
         return Err(Held::NotCompared);
     }
+    unless_recovering(guards)?;
     Ok(Doomed { machine: orphan.machine.clone(), instance: None })
+}
+
+fn unless_recovering(guards: &Guards<'_>) -> Result<(), Held> {
+    guards.recovery.map_or(Ok(()), |why| Err(Held::Recovery(why.to_owned())))
 }
 
 /// What is shown under this id carries somebody else's tag.

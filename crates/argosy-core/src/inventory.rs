@@ -5,6 +5,7 @@ mod compare;
 
 pub use compare::{ALARMS_MAX, Comparison, Known, Listing, PoolFacts, compare};
 
+use crate::incarnation::Incarnation;
 use crate::instance::ABSENT_FOR;
 use crate::machine::{MachineId, Tags, Trouble};
 use crate::node::NodeId;
@@ -19,6 +20,9 @@ pub struct Installation {
     pub id: Uuid,
     /// Since when.
     pub since: Timestamp,
+    /// Which stretch of its history the store is in.
+    #[serde(default, skip_serializing_if = "Incarnation::is_first")]
+    pub incarnation: Incarnation,
 }
 
 /// A machine that carries our tags and that no record knows.

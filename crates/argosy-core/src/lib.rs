@@ -63,6 +63,8 @@ pub mod instance;
 
 pub mod inventory;
 
+pub mod incarnation;
+
 pub mod gate;
 
 pub mod pool;

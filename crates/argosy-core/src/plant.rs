@@ -18,17 +18,20 @@ pub enum Bug {
     MassSilence,
     /// Others are bought for all nodes that are to be replaced at once, however many `maxUnavailable` allows.
     NoSurgeLimit,
+    /// Nothing waits after the store lost history.
+    NoRecovery,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 6] = [
+    pub const ALL: [Bug; 7] = [
         Bug::RegistrationClearsCordon,
         Bug::DrainDoneTooSoon,
         Bug::DoublePurchase,
         Bug::BreakerReplays,
         Bug::MassSilence,
         Bug::NoSurgeLimit,
+        Bug::NoRecovery,
     ];
 }
 

@@ -18,7 +18,7 @@ pub use book::{bought, failed, registered, resumed};
 pub use choice::Place;
 pub use name::pool_name;
 pub use outcome::Outcome;
-pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Step, plan};
+pub use plan::{Buy, Member, Picture, Plan, ProviderFacts, Recovering, Step, plan};
 pub use spec::{
     Capacity, PROVIDERS_MAX, PoolSpec, ProviderChoice, REGIONS_MAX, Remedy, Replacement, Strategy,
     TYPES_MAX, Unavailable, ZONES_MAX, keeping_size, meanings,

@@ -13,6 +13,7 @@ mod tally;
 use crate::breaker::{Breaker, Pause, later, passed};
 use crate::command::cut;
 use crate::health::{Health, HealthState, POLICY_ERROR, decisive};
+use crate::incarnation::Recovery;
 use crate::liveness::Excuse;
 use crate::node::settings::{NodeSettings, PoolSettings, Remedy};
 use crate::node::{Duty, Held, Liveness, Node, NodeId};
@@ -32,6 +33,8 @@ pub struct Fleet<'a> {
     pub breakers: Vec<&'a Breaker>,
     /// Pauses.
     pub pauses: Vec<&'a Pause>,
+    /// Pools in recovery: their nodes may be cordoned, and are not drained.
+    pub recoveries: Vec<&'a Recovery>,
     /// Nobody acts on silence now: we are isolated, or nodes are still coming back.
     pub excuse: Option<Excuse>,
 }
@@ -387,6 +390,10 @@ impl<'a> Planner<'a> {
                 self.hold(node, kind.as_str(), "pause", || paused(pause));
                 continue;
             }
+            if let Some(recovery) = self.recovery(node).filter(|_| drain) {
+                self.hold(node, kind.as_str(), "recovery", || recovery.sentence());
+                continue;
+            }
             match self.tallies.take(index, drain, self.now) {
                 Ok(()) => {
                     let reason = because(subject);
@@ -407,6 +414,10 @@ impl<'a> Planner<'a> {
 
     fn pause(&self, node: &Node) -> Option<&'a Pause> {
         self.fleet.pauses.iter().find(|pause| pause.covers(node)).copied()
+    }
+
+    fn recovery(&self, node: &Node) -> Option<&'a Recovery> {
+        self.fleet.recoveries.iter().find(|recovery| recovery.covers(node)).copied()
     }
 
     fn act(&mut self, node: &Node, kind: ActionKind, reason: String, budget: String) {

@@ -16,6 +16,7 @@ pub(crate) mod instance;
 
 pub(crate) mod policy;
 
+pub(crate) mod recovery;
 pub(crate) mod safety;
 
 pub(crate) mod audit;

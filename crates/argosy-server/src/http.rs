@@ -23,6 +23,7 @@ mod command;
 
 mod policy;
 
+mod recovery;
 mod safety;
 
 mod instance;
@@ -427,6 +428,8 @@ async fn handle(ask: Ask) -> Answer {
         Operation::ReapOrphan => instance::reap(&ask).await,
         Operation::ListProviders => instance::providers(&ask),
         Operation::ThawProvider => instance::thaw(&ask).await,
+        Operation::ListRecovery => recovery::list(&ask),
+        Operation::ConfirmRecovery => recovery::confirm(&ask).await,
         Operation::ExplainPool => instance::explain(&ask),
         Operation::PoolHistory => instance::history(&ask).await,
         Operation::SimulatePool => instance::simulate(&ask).await,

@@ -432,6 +432,11 @@ fn fleet(registry: &mut Registry, census: &Census) {
     }
     registry.register("argosy_breakers", "Breakers that are not closed", breakers);
     registry.register("argosy_pauses", "Stops of automatic action by people", pauses);
+    let recovering = Gauge::<i64>::default();
+    recovering.set(i64::try_from(census.recovering).unwrap_or(i64::MAX));
+    let help =
+        "Node pools that wait for a confirmation after the store was restored or lost history";
+    registry.register("argosy_recovery_pools", help, recovering);
 }
 
 fn set<L>(family: &Family<L, Gauge>, labels: &L, count: usize)

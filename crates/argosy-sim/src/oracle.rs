@@ -10,7 +10,7 @@ use argosy_core::catalog::Catalog;
 use argosy_core::command::{Command, CommandKind};
 use argosy_core::gate;
 use argosy_core::health::{Ends, HealthState};
-use argosy_core::instance::{Instance, State};
+use argosy_core::instance::{Instance, Reason, State};
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::inventory::ProviderBook;
 use argosy_core::liveness::Outlook;
@@ -58,6 +58,7 @@ pub(crate) enum Turn {
 const OVERPAID_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// What is stored, as the disk has it.
+#[derive(Clone)]
 pub(crate) struct Oracle {
     settings: NodeSettings,
     catalog: Catalog,
@@ -75,6 +76,10 @@ pub(crate) struct Oracle {
     frozen: BTreeSet<String>,
     /// Since when more machines of a pool are paid for than its spec allows.
     overpaid: BTreeMap<String, Timestamp>,
+    /// Pools in recovery.
+    recoveries: BTreeSet<String>,
+    /// Machines whose node was once in the store: they may be at work, whatever it says of them now.
+    served: BTreeSet<String>,
     outlook: Option<Outlook>,
     orphans: BTreeSet<String>,
     /// Commands that have not ended.
@@ -132,6 +137,8 @@ impl Oracle {
             condemned: BTreeSet::new(),
             frozen: BTreeSet::new(),
             overpaid: BTreeMap::new(),
+            recoveries: BTreeSet::new(),
+            served: BTreeSet::new(),
             outlook: None,
             orphans: BTreeSet::new(),
             open: BTreeSet::new(),
@@ -215,6 +222,10 @@ impl Oracle {
                         if goes.is_some_and(|it| gate::is_ours(&it.reason)) {
                             departed.push(after.clone());
                         }
+                        self.may_end(before.as_deref(), &after, commit.at, is_heard)?;
+                        if matches!(after.state, State::Running { .. }) {
+                            self.served.insert(id.to_owned());
+                        }
                         turns.push(Turn::Instance { before, after });
                     }
                 }
@@ -251,6 +262,10 @@ impl Oracle {
                 "condemned" => match put.body {
                     Some(_) => _ = self.condemned.insert(id.to_owned()),
                     None => _ = self.condemned.remove(id),
+                },
+                "recovery" => match put.body {
+                    Some(_) => _ = self.recoveries.insert(id.to_owned()),
+                    None => _ = self.recoveries.remove(id),
                 },
                 "outlook" => self.outlook = read::<Outlook>(put)?.map(|it| (*it).clone()),
                 "orphan" => match put.body {
@@ -408,6 +423,52 @@ impl Oracle {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether a machine may be told to go (V1): not in a recovery that nobody has confirmed, and if its node is at
+    /// work not before that was drained, or had its time.
+    fn may_end(
+        &self,
+        before: Option<&Instance>,
+        after: &Instance,
+        at: Timestamp,
+        is_heard: &dyn Fn(&str) -> bool,
+    ) -> Result<(), Broken> {
+        let Some(before) = before else { return Ok(()) };
+        let leaves = match (&before.state, &after.state) {
+            (State::Terminating(_), _) => None,
+            (_, State::Terminating(leaving)) => Some(&leaving.reason),
+            (_, _) => None,
+        };
+        let departs = after.departure.as_ref().filter(|_| before.departure.is_none());
+        let reason = leaves.or(departs.map(|departure| &departure.reason));
+        let Some(reason) = reason.filter(|reason| is_ours(reason)) else { return Ok(()) };
+        let id = after.id.as_str();
+        if self.recoveries.contains(&after.pool.to_string()) {
+            return Err((
+                "V1",
+                format!("{id} is to go although its pool is in recovery: {reason}"),
+            ));
+        }
+        if leaves.is_none() || !self.served.contains(id) || !is_heard(id) {
+            return Ok(());
+        }
+        let drained = self.nodes.get(id).is_some_and(|node| match &node.duty {
+            Duty::Draining { done, deadline, .. } => *done || *deadline <= at,
+            Duty::Terminated(_) => true,
+            Duty::Active | Duty::Cordoned(_) => node.liveness == Liveness::Unreachable,
+        });
+        let over = before.departure.as_ref().is_some_and(|departure| departure.deadline <= at);
+        if drained || over {
+            return Ok(());
+        }
+        Err(("V1", format!("{id} ends while its node is at work, without a drain: {reason}")))
+    }
+
+    /// The store is again what it was then; what the world is like stays.
+    pub(crate) fn go_back_to(&mut self, saved: Oracle) {
+        let (living, served) = (std::mem::take(&mut self.living), std::mem::take(&mut self.served));
+        *self = Oracle { living, served, ..saved };
     }
 
     /// Whether a breaker that is no more had tried first whether it may let go (I3).
@@ -638,6 +699,23 @@ impl Oracle {
         let open = self.open.iter().filter_map(|id| self.commands.get(id));
         let mut old = open.filter(|command| OPEN_MAX < now.duration_since(command.issued_at));
         old.next().map(|command| &**command)
+    }
+}
+
+/// Whether it is our own decision that a machine ends, and not its provider's, its node's or a person's about it.
+fn is_ours(reason: &Reason) -> bool {
+    match reason {
+        Reason::ScaleDown { .. }
+        | Reason::PoolDeleted
+        | Reason::Replaced { .. }
+        | Reason::Sick { .. }
+        | Reason::Unwanted => true,
+        Reason::Stale
+        | Reason::BadHardware { .. }
+        | Reason::Reclaimed
+        | Reason::Vanished
+        | Reason::NodeTerminated { .. }
+        | Reason::Operator { .. } => false,
     }
 }
 

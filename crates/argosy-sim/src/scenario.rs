@@ -495,6 +495,19 @@ pub enum Action {
     Pause(bool),
     /// All processes of the control plane end, and are started again after so long.
     Down(SignedDuration),
+    /// The store is backed up.
+    BackUp,
+    /// The control plane ends, and starts again on the last backup.
+    Restore,
+    /// The database fails over to what it had at the last backup; the control plane goes on.
+    LoseCommits,
+    /// Somebody lets a pool in recovery do what it would do.
+    Confirm {
+        /// The cluster.
+        cluster: String,
+        /// The pool.
+        pool: String,
+    },
     /// Waits until a node has this status, and fails if it has not in time.
     WaitForStatus {
         /// Whom.

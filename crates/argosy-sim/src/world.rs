@@ -55,6 +55,9 @@ const STILL: Duration = Duration::from_millis(2_500);
 /// How long after a change of who leads time is played: a lease runs out, and another takes it.
 const TAKEOVER: Duration = Duration::from_secs(20);
 
+/// How long the control plane is down while somebody restores a backup.
+const RESTORE_TAKES: Duration = Duration::from_secs(60);
+
 /// How often the beats of machines that have nothing else to say are made, on the timer.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
 
@@ -164,6 +167,8 @@ pub(crate) struct World {
     inbox: Inbox,
     dice: Chances,
     oracle: Oracle,
+    /// What the oracle knew at the last backup.
+    saved: Option<Box<Oracle>>,
     gauge: Gauge,
     trials: u64,
     /// When the fleet was last counted, its machines and its GPUs.
@@ -300,6 +305,7 @@ impl World {
                 control: dice("control"),
             },
             oracle,
+            saved: None,
             gauge,
             trials: 0,
             counted: (None, 0.0, 0.0),
@@ -745,6 +751,36 @@ impl World {
         for number in 0..self.processes.len() {
             self.crash(number, time);
         }
+    }
+
+    /// The store is backed up.
+    pub(crate) fn back_up(&mut self) {
+        self.take_in();
+        self.site.disk.back_up();
+        self.saved = Some(Box::new(self.oracle.clone()));
+        let now = self.now();
+        self.tape.tell(now, || "the store is backed up".to_owned());
+    }
+
+    /// The store is again what it was at the last backup: restored below a control plane that was stopped for it, or
+    /// below one that goes on.
+    pub(crate) fn go_back(&mut self, restored: bool) {
+        self.take_in();
+        let Some(saved) = self.saved.clone() else { return };
+        if restored {
+            for process in 0..self.processes.len() {
+                self.crash(process, RESTORE_TAKES);
+            }
+        }
+        if !self.site.disk.go_back(restored) {
+            return;
+        }
+        self.oracle.go_back_to(*saved);
+        self.play_until = timer() + TAKEOVER;
+        let now = self.now();
+        let what = if restored { "the backup is restored" } else { "the store loses commits" };
+        self.tape.stir();
+        self.tape.tell(now, || what.to_owned());
     }
 
     /// A process ends without a word, and is started again after a while.

@@ -4,6 +4,7 @@ use crate::engine::{Error, Key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::incarnation::Recovery;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Attendance, Heard, Outlook};
@@ -235,6 +236,14 @@ impl Entity for LastDisruption {
     }
 }
 
+impl Entity for Recovery {
+    const KIND: &'static str = "recovery";
+
+    fn key_id(&self) -> String {
+        self.pool.to_string()
+    }
+}
+
 /// A document of any kind, decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded {
@@ -257,6 +266,7 @@ pub(crate) enum Decoded {
     Condemned(Arc<Condemned>),
     Installation(Arc<Installation>),
     LastDisruption(Arc<LastDisruption>),
+    Recovery(Arc<Recovery>),
     /// Removed.
     Gone,
 }
@@ -306,7 +316,8 @@ keep!(
     Orphan,
     Condemned,
     Installation,
-    LastDisruption
+    LastDisruption,
+    Recovery
 );
 
 #[derive(Serialize)]

@@ -58,6 +58,13 @@ impl Memory {
         Self { clock: self.clock.clone(), state: Mutex::new(self.state().clone()) }
     }
 
+    /// Has what a replica has, and nothing of what that missed: a database that failed over and lost commits,
+    /// below processes that go on.
+    pub fn fail_over_to(&self, replica: &Memory) {
+        let kept = replica.state().clone();
+        *self.state() = kept;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,7 +22,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tracing::warn;
+use tracing::{error, warn};
 
 /// How many commits may wait for the committer. Each waiter is a request in flight, so a longer queue
 /// would only hide that the disk is slower than the clients.
@@ -55,6 +55,8 @@ struct Shared {
     memory: RwLock<Memory>,
     revision: Latest,
     trouble: Mutex<Option<String>>,
+    /// When the last commit was made that there was at the opening.
+    opened_at: Option<Timestamp>,
 }
 
 #[derive(Default)]
@@ -166,7 +168,9 @@ impl Store {
         let view = load(&*engine).await?;
         let revision = Latest::new(view.revision());
         let memory = RwLock::new(Memory { view, recent: VecDeque::new() });
-        let shared = Arc::new(Shared { engine, memory, revision, trouble: Mutex::default() });
+        let opened_at = last_commit(&*engine, revision.get()).await?;
+        let trouble = Mutex::default();
+        let shared = Arc::new(Shared { engine, memory, revision, trouble, opened_at });
         let (queue, waiting) = mpsc::channel(QUEUE_MAX);
         Ok((Store { shared: shared.clone(), queue }, Driver { shared, waiting }))
     }
@@ -193,6 +197,12 @@ impl Store {
     /// nothing: the driver looks by itself.
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the last commit was made that the store had as it was opened, by its writer's clock; `None` if the
+    /// feed does not have it any more.
+    pub fn opened_at(&self) -> Option<Timestamp> {
+        self.shared.opened_at
     }
 
     /// Tells when there is something new to see.
@@ -362,7 +372,12 @@ impl Driver {
                 Changes::Page(changes) => self.shared.apply_foreign(&changes)?,
                 Changes::Gone(oldest) => {
                     warn!(%seen, %oldest, "fell behind the feed; loading everything again");
-                    self.shared.replace(load(&*self.shared.engine).await?);
+                    let view = load(&*self.shared.engine).await?;
+                    let head = view.revision();
+                    if head < seen {
+                        error!(%seen, %head, "the store does not have commits that this process has seen");
+                    }
+                    self.shared.replace(view);
                 }
             }
         }
@@ -399,8 +414,9 @@ impl Shared {
         Ok(())
     }
 
-    fn replace(&self, view: View) {
+    fn replace(&self, mut view: View) {
         let mut memory = self.memory.write().unwrap_or_else(PoisonError::into_inner);
+        view.replaces(&memory.view);
         *memory = Memory { view, recent: VecDeque::new() };
         self.revision.set(memory.view.revision());
     }
@@ -440,6 +456,15 @@ async fn load(engine: &dyn Engine) -> Result<View, Error> {
     Ok(view)
 }
 
+/// When the commit of a revision was made.
+async fn last_commit(engine: &dyn Engine, head: Revision) -> Result<Option<Timestamp>, Error> {
+    let Some(before) = head.0.checked_sub(1) else { return Ok(None) };
+    match engine.changes(Revision(before), 1).await? {
+        Changes::Page(changes) => Ok(changes.first().map(|change| change.at)),
+        Changes::Gone(_) => Ok(None),
+    }
+}
+
 fn decode_change(change: &Change) -> Result<Vec<Decoded>, Error> {
     let documents = change.documents.iter();
     documents
@@ -468,7 +493,8 @@ fn replayed(change: &Change) -> Result<Arc<Event>, Error> {
             | Decoded::Heard(_)
             | Decoded::Condemned(_)
             | Decoded::Installation(_)
-            | Decoded::LastDisruption(_) => {}
+            | Decoded::LastDisruption(_)
+            | Decoded::Recovery(_) => {}
             Decoded::Resource(value) => event.resources.push(ResourceChange {
                 id: value.id,
                 before: None,

@@ -11,6 +11,7 @@ use crate::entity::{Decoded, Entity, IdempotencyKey, NameClaim, orphan_key};
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::Command;
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::incarnation::Recovery;
 use argosy_core::instance::Instance;
 use argosy_core::inventory::{Condemned, Installation, Orphan, ProviderBook};
 use argosy_core::liveness::{Attendance, Heard, Outlook};
@@ -131,6 +132,24 @@ pub struct ResourceChange {
     pub tombstone: Option<Arc<Tombstone>>,
 }
 
+/// History that the store had and has no more.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// The last commit that this process had seen.
+    pub seen: Revision,
+    /// The last one that the store had when that was found out.
+    pub head: Revision,
+    /// Which control plane it was, should that be lost as well.
+    pub installation: Option<Arc<Installation>>,
+}
+
+impl Lost {
+    /// In which incarnation it was lost.
+    fn incarnation(&self) -> u32 {
+        self.installation.as_ref().map_or(0, |known| known.incarnation.number)
+    }
+}
+
 /// The current documents.
 #[derive(Debug, Default)]
 pub struct View {
@@ -167,6 +186,8 @@ pub struct View {
     condemned: BTreeMap<String, Stored<Condemned>>,
     installation: Option<Stored<Installation>>,
     last_disruption: Option<Stored<LastDisruption>>,
+    recoveries: BTreeMap<ResourceId, Stored<Recovery>>,
+    lost: Option<Lost>,
 }
 
 impl View {
@@ -329,6 +350,21 @@ impl View {
         self.installation.as_ref()
     }
 
+    /// A node pool that is in recovery; `None` if it is not.
+    pub fn recovery(&self, pool: ResourceId) -> Option<&Stored<Recovery>> {
+        self.recoveries.get(&pool)
+    }
+
+    /// The node pools in recovery, by id.
+    pub fn recoveries(&self) -> impl ExactSizeIterator<Item = &Stored<Recovery>> {
+        self.recoveries.values()
+    }
+
+    /// That the store does not have commits which this process has seen, until a new incarnation accounts for it.
+    pub fn lost(&self) -> Option<&Lost> {
+        self.lost.as_ref()
+    }
+
     /// The last commit this view has seen.
     pub fn revision(&self) -> Revision {
         self.revision
@@ -422,6 +458,23 @@ impl View {
         self.loaded_at = revision;
     }
 
+    /// Says which view it takes the place of: if that has seen more, history was lost.
+    pub(crate) fn replaces(&mut self, old: &View) {
+        let number = |view: &View| {
+            view.installation.as_ref().map_or(0, |found| found.value.incarnation.number)
+        };
+        // One that is newer began because of it, or after it.
+        if number(old) < number(self) {
+            return;
+        }
+        self.lost = (self.revision < old.revision).then(|| Lost {
+            seen: old.revision,
+            head: self.revision,
+            installation: old.installation.as_ref().map(|found| found.value.clone()),
+        });
+        self.lost = self.lost.take().or_else(|| old.lost.clone());
+    }
+
     /// Takes in one commit, the next one.
     pub(crate) fn apply<'a>(
         &mut self,
@@ -513,11 +566,17 @@ impl View {
                 Some(Changed::Provider(provider))
             }
             Decoded::Installation(value) => {
+                let number = value.incarnation.number;
+                self.lost.take_if(|lost| lost.incarnation() < number);
                 self.installation = Some(Stored { value, revision });
                 None
             }
             Decoded::LastDisruption(value) => {
                 self.last_disruption = Some(Stored { value, revision });
+                None
+            }
+            Decoded::Recovery(value) => {
+                self.recoveries.insert(value.pool, Stored { value, revision });
                 None
             }
             Decoded::Breaker(value) => {
@@ -594,6 +653,9 @@ impl View {
             }
             Installation::KIND => self.installation = None,
             LastDisruption::KIND => self.last_disruption = None,
+            Recovery::KIND => {
+                self.recoveries.remove(&ResourceId::parse(&key.id)?);
+            }
             Breaker::KIND => {
                 self.breakers.remove(&key.id);
             }

@@ -32,6 +32,8 @@ mod pool;
 
 mod provider;
 
+mod recovery;
+
 mod resource;
 
 mod safety;
@@ -113,6 +115,7 @@ enum Command {
     Pause(Client<safety::Pause>),
     Resume(Client<safety::Resume>),
     Safety(Client<safety::Safety>),
+    Recovery(Client<recovery::Verb>),
     #[command(visible_alias = "policies")]
     Policy(Client<policy::Verb>),
     Apply(Client<apply::Apply>),
@@ -165,6 +168,7 @@ pub(crate) fn run(cli: Cli, matches: &ArgMatches) -> Result<Exit, Failure> {
         Command::Pause(c) => client(c, screen, safety::pause),
         Command::Resume(c) => client(c, screen, safety::resume),
         Command::Safety(c) => client(c, screen, safety::safety),
+        Command::Recovery(c) => client(c, screen, recovery::run),
         Command::Policy(c) => client(c, screen, policy::run),
         Command::Apply(c) => client(c, screen, apply::apply),
         Command::Diff(c) => client(c, screen, apply::diff),

@@ -2,7 +2,7 @@
 import { computed } from '@preact/signals';
 import { FLEET } from './api';
 import { Live, Polled } from './live';
-import type { Brakes, Node, ProviderList } from './types';
+import type { Brakes, Node, ProviderList, RecoveryList } from './types';
 
 /** What lists read of a node, and no more. What its GPUs measure comes from the stream of the fleet. */
 export const NODE_FIELDS = [
@@ -34,6 +34,9 @@ export const nodes = new Live<Node>(`${FLEET}/nodes`, { fields: NODE_FIELDS });
 
 /** Pauses, breakers, budgets: always on the page, hence often asked. */
 export const safety = new Polled<Brakes>(`${FLEET}/safety`, 3_000);
+
+/** What waits for a confirmation after lost history: a banner on every page. */
+export const recovery = new Polled<RecoveryList>(`${FLEET}/recovery`, 10_000);
 
 export const providers = new Polled<ProviderList>(`${FLEET}/providers`, 10_000);
 

@@ -12,6 +12,7 @@ import { Age, Empty, ErrorBox, Meter, PageHead, Section, Spinner, Text } from '.
 import { Equivalent } from '../ui/command';
 import { Dialog } from '../ui/dialog';
 import { Glyph } from '../ui/glyph';
+import { RecoverySection } from '../ui/recovery';
 import { askPause, ResumeDialog, scopeName } from '../ui/strip';
 import { Table, type Column } from '../ui/table';
 import { toast } from '../ui/toast';
@@ -47,6 +48,7 @@ export default function Safety() {
             </p>
           ),
       )}
+      <RecoverySection />
       <Section title="Pauses">
         {brakes.pauses.length === 0 ? (
           <Empty title="Nothing is paused">Argosy acts by itself, inside the budgets below.</Empty>

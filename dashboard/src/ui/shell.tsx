@@ -14,6 +14,7 @@ import { Text } from './basics';
 import { Glyph, Icon } from './glyph';
 import { openPalette, Palette } from './palette';
 import { openSheet, ShortcutSheet } from './shortcuts';
+import { RecoveryBanner } from './recovery';
 import { SafetyStrip } from './strip';
 import { startTour, Tour } from './tour';
 
@@ -124,6 +125,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </div>
         </header>
         <Banner />
+        <RecoveryBanner />
         <main id="main" tabIndex={-1}>
           {children}
         </main>

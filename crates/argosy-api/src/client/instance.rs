@@ -5,6 +5,7 @@ use crate::instance::{
     Instance, InstanceAdopt, InstanceList, InstanceTerminate, Orphan, OrphanList, PoolExplanation,
     PoolHistory, PoolResume, ProviderList, SimulateRequest, Simulation,
 };
+use crate::recovery::RecoveryList;
 use crate::route::OWN;
 use crate::safety::{Released, SafetyReason};
 use reqwest::Method;
@@ -71,6 +72,18 @@ impl Client {
     /// Has a provider's listings believed again; false if they were.
     pub async fn thaw_provider(&self, name: &str, reason: &str) -> Result<bool, ClientError> {
         let path = format!("{OWN}/providers/{}/thaw", segment(name));
+        let request = self.request(Method::POST, &path).json(&why(reason));
+        self.json(request).await.map(|Released { released }| released)
+    }
+
+    /// The node pools in recovery.
+    pub async fn recovery(&self) -> Result<RecoveryList, ClientError> {
+        self.own("/recovery", &[]).await
+    }
+
+    /// Lets a node pool in recovery do what it would do; false if it was not in recovery.
+    pub async fn confirm_recovery(&self, pool: &str, reason: &str) -> Result<bool, ClientError> {
+        let path = format!("{OWN}/recovery/{}/confirm", segment(pool));
         let request = self.request(Method::POST, &path).json(&why(reason));
         self.json(request).await.map(|Released { released }| released)
     }

@@ -17,6 +17,7 @@ const INSTANCES: &[(&str, Option<&str>)] =
 pub(super) fn routes() -> Vec<Route> {
     let mut routes = instances();
     routes.extend(providers());
+    routes.extend(recovery());
     routes.extend(pools());
     routes
 }
@@ -127,6 +128,34 @@ fn providers() -> Vec<Route> {
         .takes("SafetyReason", REASON_LEN_MAX)
         .answers(ok("They are believed, or were already.", RELEASED, &[]))
         .command("provider thaw"),
+    ]
+}
+
+fn recovery() -> Vec<Route> {
+    const TAG: &str = "Recovery";
+    vec![
+        route(
+            TAG,
+            ("GET", "/recovery"),
+            Operation::ListRecovery,
+            "listRecovery",
+            Access::Read,
+            "Which node pools are in recovery because the store was restored or lost history, and what they would \
+             do.",
+        )
+        .answers(ok("The pools in recovery.", &[(JSON, Some("RecoveryList"))], &[]))
+        .command("recovery show"),
+        route(
+            TAG,
+            ("POST", "/recovery/{pool}/confirm"),
+            Operation::ConfirmRecovery,
+            "confirmRecovery",
+            Access::Write,
+            "Let a node pool in recovery do what it would do: terminate, drain and buy machines.",
+        )
+        .takes("SafetyReason", REASON_LEN_MAX)
+        .answers(ok("It is not in recovery any more, or was not.", RELEASED, &[]))
+        .command("recovery confirm"),
     ]
 }
 

@@ -242,7 +242,8 @@ impl<'a> Desk<'a> {
     /// Brings the roster up to date. A fleet that nothing happens to is not copied each second.
     fn call_roll(&mut self, now: Duration) {
         let changed_at = self.office.store.read(View::changed_at::<Node>);
-        if self.roster_at < changed_at {
+        // Not only later: a store that lost commits counts anew from where it is.
+        if self.roster_at != changed_at {
             // Copied, so that nobody waits for us to think.
             let nodes: Vec<Arc<Node>> = self.office.store.read(|view| {
                 let nodes = view.nodes().map(|node| &node.value);

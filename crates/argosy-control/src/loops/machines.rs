@@ -23,6 +23,7 @@ use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::Office;
 use crate::provider::Provider;
 use crate::pulse::PulseBoard;
+use crate::recovery;
 use crate::safety;
 use crate::stats::MachineAlarm;
 use argosy_core::autoscale::MetricsAccess;
@@ -118,6 +119,9 @@ pub struct MachineSettings {
     pub max_hourly_cost: Option<f64>,
     /// What pools may be measured by.
     pub metrics: MetricsAccess,
+    /// Whether pools leave recovery, once their machines are known, without anybody having confirmed what they
+    /// would do.
+    pub recover_automatically: bool,
 }
 
 impl Default for MachineSettings {
@@ -129,6 +133,7 @@ impl Default for MachineSettings {
             sample_every: SignedDuration::from_mins(5),
             max_hourly_cost: None,
             metrics: MetricsAccess::default(),
+            recover_automatically: false,
         }
     }
 }
@@ -322,6 +327,12 @@ struct Desk {
     listened: Listened,
     /// The pauses and breakers that there are.
     stops: Vec<Revision>,
+    /// The pools in recovery.
+    recovering: BTreeSet<ResourceId>,
+    /// Whether silence was excused when they were last looked at.
+    excused: bool,
+    /// In which incarnation the machines of all providers were listed, or are being.
+    incarnation: u32,
     thought: Duration,
     /// When everything of a provider was last looked at.
     resynced_at: HashMap<String, Timestamp>,
@@ -351,6 +362,9 @@ impl Desk {
                 bench.office.settings.nodes.fleet.amnesty,
             ),
             stops: Vec::new(),
+            recovering: BTreeSet::new(),
+            excused: false,
+            incarnation: 0,
             thought: Duration::ZERO,
             resynced_at: HashMap::new(),
             moved: false,
@@ -363,6 +377,7 @@ impl Desk {
         let mut changes = self.bench.office.store.subscribe();
         let mut beat = tokio::time::interval(RENEW_EVERY);
         self.look_at_everything();
+        self.incarnation = self.bench.office.store.read(incarnation);
         for name in self.shelves.keys().cloned().collect::<Vec<_>>() {
             self.list(name.clone());
             self.ask_offers(name);
@@ -381,6 +396,7 @@ impl Desk {
                     self.follow().await;
                     self.listen();
                     self.mind_stops();
+                    self.mind_recovery();
                 }
             }
             // What came in the meantime is taken along, so that a thousand registrations are not a thousand
@@ -581,6 +597,36 @@ impl Desk {
         self.pools.extend(pools);
     }
 
+    /// A new incarnation lists every provider anew, for its records are other ones; and a pool that leaves recovery
+    /// is looked at, with all that waited in it.
+    fn mind_recovery(&mut self) {
+        let (number, excused, recovering) = self.bench.office.store.read(|view| {
+            let pools = view.recoveries().map(|recovery| recovery.value.pool);
+            (incarnation(view), view.outlook().is_some(), pools.collect::<BTreeSet<_>>())
+        });
+        if number != self.incarnation {
+            self.incarnation = number;
+            for name in self.shelves.keys().cloned().collect::<Vec<_>>() {
+                self.shelves.get_mut(&name).into_iter().for_each(|shelf| shelf.compared = false);
+                self.list(name);
+            }
+            self.look_at_everything();
+        }
+        // They wait for nodes to connect, and the excuse says when they have.
+        if excused != self.excused {
+            self.excused = excused;
+            self.pools.extend(&recovering);
+        }
+        let moved: Vec<ResourceId> =
+            recovering.symmetric_difference(&self.recovering).copied().collect();
+        self.recovering = recovering;
+        self.bench.office.store.read(|view| {
+            let records = moved.iter().flat_map(|pool| view.instances_of(*pool));
+            self.records.extend(records.map(|record| record.value.id.clone()));
+        });
+        self.pools.extend(moved);
+    }
+
     fn ring(&mut self) {
         let now = self.bench.office.clock.now();
         while let Some(topic) = self.alarms.due(now) {
@@ -676,6 +722,7 @@ impl Desk {
             return self
                 .start(key, async move { job::settle(books::accompanied(&bench, &record).await) });
         }
+        let recovering = office.store.read(|view| recovery::held(view, record.pool).is_some());
         // Before our records are known to be true nothing is done by them.
         let limits = &self.bench.settings().limits;
         let due = next(&record, &shelf.abilities, limits, &self.listened, now);
@@ -684,6 +731,8 @@ impl Desk {
             Next::Wait(at) => Some(at),
             Next::Stale if shelf.compared && !may_leave() => now.checked_add(HELD_FOR).ok(),
             Next::Nothing => None,
+            // It is looked at again when its pool has left recovery.
+            Next::Call | Next::Terminate | Next::Stale if recovering => None,
             Next::Look if !shelf.compared => None,
             Next::Call | Next::Terminate | Next::Stale | Next::Alarm if !shelf.compared => None,
             Next::Call
@@ -746,7 +795,14 @@ impl Desk {
         self.alarms.set(&Topic::Pool(id), next);
         self.watch_size(&scene, now);
         self.forget_failures(&scene, now);
-        match self.carry_out(&scene, plan).await {
+        let done = match plan.forecast.clone() {
+            Some(forecast) => {
+                self.report(&scene, &plan);
+                recovery::foretold(&self.bench.office, &self.bench.fence, id, &forecast).await
+            }
+            None => self.carry_out(&scene, plan).await,
+        };
+        match done {
             Ok(()) => {}
             Err(Error::Store(argosy_store::Error::Fenced)) => self.fenced = true,
             Err(error) => {
@@ -771,6 +827,18 @@ impl Desk {
 
     /// The pool is gone, forced perhaps: nobody wants what was bought for it.
     async fn forget(&mut self, id: ResourceId) {
+        let unlisted = self.shelves.iter().find(|(_, shelf)| !shelf.compared);
+        let unlisted = unlisted.map(|(name, _)| name.as_str());
+        let office = &self.bench.office;
+        let forecast = office.store.read(|view| {
+            let recovering = view.recovery(id).is_some();
+            recovering.then(|| recovery::forecast_of_gone(view, id, unlisted))
+        });
+        if let Some(forecast) = forecast
+            && let Err(error) = recovery::foretold(office, &self.bench.fence, id, &forecast).await
+        {
+            warn!(%error, pool = %id, "could not write down what would become of a pool's machines");
+        }
         let next = match step::abandon(&self.bench, id).await {
             Ok(next) => next,
             Err(Error::Store(argosy_store::Error::Fenced)) => return self.fenced = true,
@@ -792,6 +860,12 @@ impl Desk {
             let key = Key::Reboot(instance.clone());
             self.start(key, job::reboot(self.bench.clone(), instance, machine, provider));
         }
+        self.report(scene, &plan);
+        self.buy(scene, plan).await
+    }
+
+    /// Has the pool's adapter report what is to be said, if that is news.
+    fn report(&mut self, scene: &Scene, plan: &Plan) {
         if scene.reports() && report::is_news(&scene.resource.value, &plan.outcome) {
             let (bench, resource) = (self.bench.clone(), scene.resource.value.clone());
             let outcome = plan.outcome.clone();
@@ -803,7 +877,6 @@ impl Desk {
                 job::settle(report::report(&bench, &resource, &outcome).await)
             });
         }
-        self.buy(scene, plan).await
     }
 
     /// Orders what is missing: asks for room first, and writes the orders down when there is.
@@ -1002,6 +1075,11 @@ fn asked_to_wait(trouble: &Trouble) -> SignedDuration {
         return SignedDuration::ZERO;
     };
     SignedDuration::from_secs(i64::from(*seconds)).min(WAIT_MAX)
+}
+
+/// Which incarnation the store is in.
+fn incarnation(view: &View) -> u32 {
+    view.installation().map_or(0, |found| found.value.incarnation.number)
 }
 
 /// The node that registers from a machine has the machine's name.

@@ -15,6 +15,7 @@ use crate::safety::{cordons_pending, pause_of};
 use argosy_core::access::Caller;
 use argosy_core::breaker::{Breaker, Pause};
 use argosy_core::command::{Command, CommandKind, Order, enforced, issue, quiet_until, withdrawn};
+use argosy_core::incarnation::Recovery;
 use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::Excuse;
@@ -120,8 +121,8 @@ struct Desk<'a> {
 
 /// What a plan is made from, but for the time: while it is the same, so is the plan.
 struct Basis {
-    /// When nodes, commands, breakers and pauses last changed.
-    revisions: [Revision; 4],
+    /// When nodes, commands, breakers, pauses and recoveries last changed.
+    revisions: [Revision; 5],
     settings: Arc<NodeSettings>,
     fence: Fence,
     listening_since: Duration,
@@ -134,7 +135,8 @@ impl Basis {
         let settings = office.nodes();
         let revisions = office.store.read(|view| {
             let (nodes, commands) = (view.changed_at::<Node>(), view.changed_at::<Command>());
-            [nodes, commands, view.changed_at::<Breaker>(), view.changed_at::<Pause>()]
+            let recoveries = view.changed_at::<Recovery>();
+            [nodes, commands, view.changed_at::<Breaker>(), view.changed_at::<Pause>(), recoveries]
         });
         Basis { revisions, settings, fence, listening_since, excuse }
     }
@@ -172,6 +174,7 @@ struct Picture {
     pending: HashMap<NodeId, Arc<Command>>,
     breakers: Vec<Stored<Breaker>>,
     pauses: Vec<Stored<Pause>>,
+    recoveries: Vec<Stored<Recovery>>,
 }
 
 impl Picture {
@@ -181,6 +184,7 @@ impl Picture {
             pending: cordons_pending(view),
             breakers: view.breakers().cloned().collect(),
             pauses: view.pauses().cloned().collect(),
+            recoveries: view.recoveries().cloned().collect(),
         }
     }
 }
@@ -287,6 +291,7 @@ impl<'a> Desk<'a> {
             nodes: picture.nodes.iter().map(subject).collect(),
             breakers: picture.breakers.iter().map(|breaker| &*breaker.value).collect(),
             pauses: picture.pauses.iter().map(|pause| &*pause.value).collect(),
+            recoveries: picture.recoveries.iter().map(|recovery| &*recovery.value).collect(),
             excuse: watching.excuse,
         }
     }
@@ -378,6 +383,10 @@ impl<'a> Desk<'a> {
                 }
                 let stops = action.kind == ActionKind::Withdraw;
                 if !stops && view.pauses().any(|pause| pause.value.covers(&node.value)) {
+                    continue;
+                }
+                let drains = action.kind == ActionKind::Drain;
+                if drains && view.recoveries().any(|it| it.value.covers(&node.value)) {
                     continue;
                 }
                 if self.step(&mut txn, view, node, action, &caller, now)? {

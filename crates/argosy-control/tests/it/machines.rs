@@ -7,6 +7,7 @@ mod journey;
 mod money;
 mod property;
 mod protect;
+mod recovery;
 mod review;
 mod scale;
 mod spending;

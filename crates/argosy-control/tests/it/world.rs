@@ -147,12 +147,24 @@ impl World {
         Arc::new(self.memory.copy())
     }
 
+    /// The database fails over to a replica that missed commits, and the process goes on.
+    pub(crate) fn lose_commits_since(&self, replica: &Memory) {
+        self.memory.fail_over_to(replica);
+    }
+
     /// The process dies and its store with it; a new one starts on what a replica has.
     pub(crate) async fn fail_over(self, settings: Settings, replica: Arc<Memory>) -> World {
         let outside = self.outside.clone();
         drop(self);
         pass(outside.clock, SignedDuration::from_millis(1)).await;
         World::start(settings, replica, outside, "two").await
+    }
+
+    /// The process dies, and a new one starts on a backup that is restored.
+    pub(crate) async fn restored(self, settings: Settings, backup: Arc<Memory>) -> World {
+        let Elsewhere { clock, ids, .. } = &*self.outside;
+        argosy_control::recovery::restored(backup.clone(), *clock, ids).await.unwrap();
+        self.fail_over(settings, backup).await
     }
 
     /// Another process on the same store.

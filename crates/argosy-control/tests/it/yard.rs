@@ -2,10 +2,10 @@
 
 use crate::node::world::{agent, registration, results};
 use crate::world::{Cloud, World};
-use argosy_control::Control;
 use argosy_control::command::Wire;
 use argosy_control::node::Heartbeat;
 use argosy_control::pulse::{GpuSample, Sample, Via};
+use argosy_control::{Control, Error};
 use argosy_core::command::{Ack, CommandKind, Outcome};
 use argosy_core::gate::Doomed;
 use argosy_core::instance::{Instance, State};
@@ -450,7 +450,12 @@ async fn robot(
         let gpu = |index| GpuSample { index, utilization: made.load, ..GpuSample::default() };
         let sample = Sample { gpus: (0..8).map(gpu).collect(), ..Sample::default() };
         let said = Heartbeat { node_time: None, sample: Some(sample) };
-        let _ = control.nodes.heartbeat(&caller, name, Via::Call, said);
+        // One that nobody knows any more registers again, as agents do.
+        if let Err(Error::NodeNotFound(_)) = control.nodes.heartbeat(&caller, name, Via::Call, said)
+        {
+            seen.remove(name);
+            return;
+        }
     }
     if !turn.fetch || made.deaf {
         return;

@@ -52,7 +52,7 @@ fn owned(reason: &Reason) -> (Instance, Machine) {
 }
 
 fn guards<'a>() -> Guards<'a> {
-    Guards { installation: OURS, shown: None, compared: true }
+    Guards { installation: OURS, shown: None, compared: true, recovery: None }
 }
 
 fn answer(record: &Instance, guards: &Guards<'_>) -> Result<MachineId, Held> {
@@ -116,6 +116,21 @@ fn r2_m3_every_reason_meets_every_brake_before_anything_is_done() {
             let answer = permit(reason.clone(), &brakes).map(super::Permit::into_reason);
             assert_eq!(answer, expected, "{reason:?}: {what}");
         }
+    }
+}
+
+/// What people asked for may be in the history that was lost: nothing passes a recovery, and neither does what was
+/// decided before it.
+#[test]
+fn r1_v1_nothing_passes_a_recovery() {
+    let why = "in recovery since yesterday";
+    let held = Held::Recovery(why.to_owned());
+    for (reason, _) in reasons() {
+        let brakes = Brakes { recovery: Some(why), ..Brakes::default() };
+        assert_eq!(permit(reason.clone(), &brakes).map(drop), Err(held.clone()), "{reason:?}");
+        let (record, _) = owned(&reason);
+        let guards = Guards { recovery: Some(why), ..guards() };
+        assert_eq!(answer(&record, &guards), Err(held.clone()), "{reason:?}");
     }
 }
 
@@ -208,6 +223,8 @@ fn g14_an_orphan_goes_only_on_request_and_only_if_it_is_ours() {
     assert_eq!((doomed.machine(), doomed.instance()), (&machine.id, None));
     let early = Guards { compared: false, ..guards() };
     assert_eq!(reap(&asked, &early), Err(Held::NotCompared));
+    let recovering = Guards { recovery: Some("in recovery"), ..guards() };
+    assert_eq!(reap(&asked, &recovering), Err(Held::Recovery("in recovery".to_owned())));
     for tag in [None, Some(Uuid::from_u128(0xB))] {
         let mut theirs = asked.clone();
         theirs.tags.installation = tag;

@@ -9,7 +9,9 @@ use crate::id::ResourceId;
 use crate::instance::{
     ABSENT_FOR, Instance, InstanceId, ListingFacts, Purpose, Reason, Sight, State,
 };
-use crate::machine::{Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order};
+use crate::machine::{
+    Abilities, Machine, MachineId, MachineState, Notice, NoticeKind, Order, Tags,
+};
 use jiff::Timestamp;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -78,6 +80,9 @@ pub struct Comparison {
     pub notices: Vec<(InstanceId, Notice)>,
     /// What people have to be told, at most `ALARMS_MAX`.
     pub alarms: Vec<String>,
+    /// Machines of ours, with what is written on them, that nothing in the store knows; of the first listing only,
+    /// which is made before a machine of ours can have been lost in any other way.
+    pub unknown: Vec<(MachineId, Tags)>,
 }
 
 /// Holds a listing against our records.
@@ -358,6 +363,10 @@ impl<'a> Round<'a> {
             let fades = known.is_none() && record.is_some_and(|of| self.fades(of));
             if machine.state == MachineState::Gone || fades {
                 continue;
+            }
+            let ours = machine.tags.installation == Some(self.known.installation);
+            if self.listing.first && ours && record.is_none() && known.is_none() {
+                self.found.unknown.push((machine.id.clone(), machine.tags.clone()));
             }
             let new = record.is_none().then(|| self.adopt(machine, known, &mut numbers)).flatten();
             if let Some(new) = new.filter(|new| taken.insert(new.id.clone())) {

@@ -1,7 +1,8 @@
 //! Pools as short texts, for the tests of this room: `a:ready b:sick c<b:coming`.
 
 use super::{
-    BY, Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Step, plan,
+    BY, Member, Picture, Plan, PoolBook, PoolSpec, ProviderChoice, ProviderFacts, Recovering, Step,
+    plan,
 };
 use crate::fixture::{at, by, cluster, command_id, hold, node};
 use crate::health::{Ends, Finding, HealthState, Severity};
@@ -107,6 +108,7 @@ pub(super) struct Town {
     pub(super) spent: Option<String>,
     /// How far we are ahead of the clock that windows are written by.
     pub(super) ahead: SignedDuration,
+    pub(super) recovery: Option<String>,
     pub(super) its_turn: bool,
 }
 
@@ -143,6 +145,7 @@ pub(super) fn town(nodes: u32, text: &str) -> Town {
         stopped: None,
         spent: None,
         ahead: SignedDuration::ZERO,
+        recovery: None,
         its_turn: true,
     };
     for word in text.split_whitespace() {
@@ -241,6 +244,7 @@ impl Town {
             bad_hardware: &self.bad_serials,
             stopped: self.stopped.as_deref(),
             spent: self.spent.as_deref(),
+            recovery: self.recovery.as_deref().map(|why| Recovering { why, excuse: None }),
             its_turn: self.its_turn,
             act_after: SignedDuration::from_secs(300),
             register_within: SignedDuration::from_mins(20),

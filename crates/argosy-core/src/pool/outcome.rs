@@ -8,6 +8,7 @@ use super::plan::{Blocked, Cost, Sick, Summary};
 use super::{
     Backoff, COST_GUARD, IN_VAIN, Member, NOT_MADE, PRICE_UNKNOWN, Picture, PoolBook, TAKEN_BACK,
 };
+use crate::incarnation::Forecast;
 use crate::instance::{Purpose, State};
 use crate::machine::Trouble;
 use crate::node::Node;
@@ -147,6 +148,9 @@ pub(super) fn removing(picture: &Picture<'_>, left: &[usize], cost: &Cost<'_>) -
     if let Some(last) = deadlines.iter().max() {
         let _ = write!(said, "; {} draining, until {last:.0} at the latest", deadlines.len());
     }
+    if let Some(recovery) = picture.recovery {
+        let _ = write!(said, "; {}", recovery.why);
+    }
     let mut data = Map::new();
     data.insert("nodesWanted".to_owned(), json!(0));
     data.insert("nodesReady".to_owned(), json!(0));
@@ -159,6 +163,35 @@ pub(super) fn removing(picture: &Picture<'_>, left: &[usize], cost: &Cost<'_>) -
         data,
     }
 }
+
+/// Of a pool in recovery: how it is, and what it would do.
+pub(super) fn recovering(
+    picture: &Picture<'_>,
+    forecast: &Forecast,
+    summary: &Summary<'_>,
+    cost: &Cost<'_>,
+) -> Outcome {
+    let teller = Teller { picture, book: picture.book, summary, cost, now: Timestamp::MIN };
+    let mut message = teller.counted();
+    if let Some(recovery) = picture.recovery {
+        let _ = write!(message, "; {}", recovery.why);
+    }
+    if !forecast.is_nothing() {
+        let _ = write!(message, "; {forecast}");
+    }
+    if let Some(waits_for) = &forecast.waits_for {
+        let _ = write!(message, "; waiting for {waits_for}");
+    }
+    let data = teller.data();
+    let wanted = usize::try_from(summary.target).unwrap_or(usize::MAX);
+    if wanted <= summary.ready.len() {
+        return Outcome::Ready { reason: "AllNodesReady".to_owned(), message, data };
+    }
+    Outcome::Progress { reason: RECOVERY.to_owned(), message, data }
+}
+
+/// The reason of a pool that has not all its nodes and does nothing about it, because it is in recovery.
+const RECOVERY: &str = "Recovery";
 
 /// Of a pool that is wanted; `book` as it will be kept.
 pub(super) fn of(
@@ -252,10 +285,10 @@ impl Teller<'_, '_, '_> {
     /// Who is to go, and what keeps them: they cost until they are gone.
     fn say_kept(&self, message: &mut String) {
         let kept = &self.summary.kept;
-        let Some((_, held)) = kept.first() else { return };
+        let Some((_, _, held)) = kept.first() else { return };
         let names: Vec<&str> =
-            kept.iter().filter_map(|(index, _)| name(self.picture, *index)).collect();
-        let prices = kept.iter().map(|(index, _)| {
+            kept.iter().filter_map(|(index, _, _)| name(self.picture, *index)).collect();
+        let prices = kept.iter().map(|(index, _, _)| {
             self.picture.members.get(*index).and_then(|member| member.instance.cost_per_hour())
         });
         let sum: Option<f64> = prices.sum();

@@ -11,6 +11,7 @@ pub(super) use stand::Standing;
 use super::outcome::Outcome;
 use super::{PoolBook, PoolSpec};
 use crate::gate::Held;
+use crate::incarnation::Forecast;
 use crate::instance::{Instance, InstanceId, Purpose, Reason};
 use crate::inventory::{Frozen, Paused};
 use crate::machine::{Abilities, Notice, Offer, Order};
@@ -43,6 +44,8 @@ pub struct Picture<'a> {
     /// Why nothing more is begun by ourselves here now: a half-open breaker let pass as much as it may. What was
     /// begun goes on.
     pub spent: Option<&'a str>,
+    /// That it is in recovery: then the plan says what it would do, and does nothing.
+    pub recovery: Option<Recovering<'a>>,
     /// Whether the adapters that come before have done their part for this generation.
     pub its_turn: bool,
     /// How long a node must be lost before it is acted on.
@@ -53,6 +56,15 @@ pub struct Picture<'a> {
     pub drain_for: SignedDuration,
     /// How far the time that everything is counted by is ahead of the clock that people write windows by.
     pub ahead: SignedDuration,
+}
+
+/// A pool in recovery, as its plan has to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovering<'a> {
+    /// Why nothing is done: `Recovery::sentence`.
+    pub why: &'a str,
+    /// Why silence is held against no node now, if it is not: who is silent may be about to connect.
+    pub excuse: Option<&'a str>,
 }
 
 /// One machine of a pool.
@@ -125,6 +137,9 @@ pub struct Plan {
     pub outcome: Outcome,
     /// When to look again although nothing changed.
     pub next: Option<Timestamp>,
+    /// What it would do if it were not in recovery; then there is nothing to buy and no step. `None` for a pool
+    /// that is not.
+    pub forecast: Option<Forecast>,
 }
 
 /// One machine to buy.
@@ -261,7 +276,7 @@ pub fn plan(picture: &Picture<'_>, now: Timestamp) -> Plan {
     // remembers that, and goes in steps.
     let book = plan.book.as_ref().unwrap_or(picture.book);
     let left = book.target.is_some() || book.scaled.is_some() || book.advice.is_some();
-    if picture.spec.autoscaling.is_none() && left {
+    if picture.spec.autoscaling.is_none() && left && plan.forecast.is_none() {
         let live = picture.members.iter().filter(|member| !member.instance.state.is_over()).count();
         let above = |_: &u32| usize::try_from(picture.spec.nodes).is_ok_and(|nodes| nodes < live);
         let target = book.target.filter(|left| picture.spec.nodes < *left).filter(above);

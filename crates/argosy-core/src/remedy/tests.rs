@@ -126,6 +126,7 @@ pub(super) fn fleet<'a>(
         nodes: machines.iter().map(subject).collect(),
         breakers: breakers.iter().collect(),
         pauses: pauses.iter().collect(),
+        recoveries: Vec::new(),
         excuse,
     }
 }

@@ -112,6 +112,7 @@ fn held(node: &Node, now: Timestamp) -> String {
         "budget" => "the budget is used up",
         "rate" => "it is too soon after the last one",
         "pause" => "automatic action is paused",
+        "recovery" => "its pool is in recovery",
         "amnesty" => "nodes are still coming back after our own start",
         "isolation" => "so much of the fleet is silent that the silence may be ours",
         "policy" => "a rule of its policy failed",
@@ -217,6 +218,9 @@ fn release(held: &Held) -> Option<String> {
              has been calm for a while"
         }
         "pause" => "take the pause back when it is safe to act again",
+        "recovery" => {
+            "look at what its pool would do with `argosy recovery show`, and confirm it if it is right"
+        }
         "budget" => {
             "put nodes that are well again back into service: that makes room in the budget"
         }

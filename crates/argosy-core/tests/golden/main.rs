@@ -11,7 +11,11 @@ mod node;
 use argosy_core::adapter::{AdapterName, Definite, Report, Reported, Reports, Tri};
 use argosy_core::command::{Command, CommandKind, CommandState, Outcome};
 use argosy_core::id::{CommandId, ResourceId};
+use argosy_core::incarnation::{Forecast, HistoryLoss, Incarnation, Recovery, Would};
+use argosy_core::instance::InstanceId;
+use argosy_core::inventory::Installation;
 use argosy_core::label::Labels;
+use argosy_core::machine::MachineId;
 use argosy_core::name::Name;
 use argosy_core::node::NodeId;
 use argosy_core::resource::{Dispatch, Kind, Resource, Stamp};
@@ -71,6 +75,47 @@ fn a_document_without_what_was_added_later_is_still_read() {
     let read: Resource = serde_json::from_value(bare).unwrap();
     assert!(read.owner.is_none() && read.deletion.is_none() && read.started.is_none());
     assert!(read.reports.is_empty() && read.conditions.is_empty() && read.labels.is_empty());
+}
+
+#[test]
+fn an_installation_and_a_recovery_are_read_and_written_as_ever() {
+    let cause = HistoryLoss::Restored { head: 406 };
+    let id = uuid::Uuid::from_u128(7);
+    let first = Installation { id, since: at(1), incarnation: Incarnation::default() };
+    let incarnation = first.incarnation.next(cause.clone(), at(2));
+    check("installation.json", "installation", &Installation { incarnation, ..first.clone() });
+    let old: Installation = serde_json::from_value(json!({ "id": id, "since": at(1) })).unwrap();
+    assert_eq!(old, first, "one that was stored before there were incarnations");
+    let mut forecast = Forecast::default();
+    forecast.add(Would::Terminate {
+        instance: InstanceId::parse("workers-0f3k9a2m").unwrap(),
+        drain: true,
+        reason: "the pool needs fewer nodes".to_owned(),
+    });
+    forecast.add(Would::Buy {
+        machine_type: "a3-highgpu-8g".to_owned(),
+        provider: "gcp".to_owned(),
+        reason: "node 2 of 2".to_owned(),
+    });
+    let recovery = Recovery {
+        pool: ResourceId::parse("01990000-0000-7000-8000-000000000002").unwrap(),
+        tenant: "acme".to_owned(),
+        pool_name: "train.workers".to_owned(),
+        incarnation: 1,
+        since: at(2),
+        cause,
+        forecast: Some(forecast),
+    };
+    let causes = [
+        HistoryLoss::ServerAhead { seen: 9, head: 4 },
+        HistoryLoss::UnknownMachine {
+            provider: "gcp".to_owned(),
+            machine: MachineId::new("i-7".to_owned()),
+        },
+    ];
+    let others = causes.map(|cause| Recovery { cause, forecast: None, ..recovery.clone() });
+    let all: Vec<Recovery> = [recovery].into_iter().chain(others).collect();
+    check("recovery.json", "recovery", &all);
 }
 
 #[test]

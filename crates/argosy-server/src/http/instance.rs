@@ -207,7 +207,7 @@ fn pool(ask: &Ask, cluster: Option<&str>, reference: &str) -> Result<ResourceId,
 }
 
 /// A body that only says why.
-fn why(ask: &Ask) -> Result<String, Fault> {
+pub(super) fn why(ask: &Ask) -> Result<String, Fault> {
     ask.query()?;
     let mut members = Members::new("", ask.object()?);
     let reason = reason(&mut members);

@@ -50,7 +50,11 @@ async fn fleet() -> (World, String) {
     ));
     let elsewhere = json!({ "state": "awaiting_node", "machine": "i-9", "since": AT });
     txn.create(record("x-1", US, "two", 1, elsewhere));
-    txn.overwrite(Arc::new(Installation { id: US.parse().unwrap(), since: Timestamp::UNIX_EPOCH }));
+    txn.overwrite(Arc::new(Installation {
+        id: US.parse().unwrap(),
+        since: Timestamp::UNIX_EPOCH,
+        incarnation: argosy_core::incarnation::Incarnation::default(),
+    }));
     txn.create(read::<Orphan>(json!({
         "provider": "aws", "machine": "i/7", "name": "w-7", "region": "us-east-1", "zone": "",
         "machine_type": "p5.48xlarge", "price_per_hour": 98.0, "first_seen": AT,

@@ -90,7 +90,7 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         assert_eq!(made.status, 200, "{}", made.text);
     }
     let mut of_pool = String::new();
-    let machines = ["/instances", "/orphans", "/providers/", "/nodepools/"];
+    let machines = ["/instances", "/orphans", "/providers/", "/nodepools/", "/recovery/"];
     if machines.iter().any(|part| route.path.contains(part)) {
         let cluster = world.cluster(&format!("cluster-{count}")).await;
         of_pool = world.pool(&cluster, "workers").await;
@@ -102,7 +102,10 @@ async fn fleet_path(world: &World, route: &Route, count: usize) -> String {
         .replace("{node_id}", &node)
         .replace("{command_id}", &command)
         .replace("{policy}", &policy)
-        .replace("{pool}", &pool)
+        .replace(
+            "{pool}",
+            if route.operation == Operation::ConfirmRecovery { &of_pool } else { &pool },
+        )
         .replace("{instance_id}", &format!("w-{count}"))
         .replace("{machine_id}", &format!("m-{count}"))
         .replace("{provider}", &format!("cloud-{count}"))
@@ -130,7 +133,11 @@ async fn own_machines(world: &World, pool: &str, count: usize) {
     }))
     .unwrap();
     let mut txn = Txn::at(Timestamp::UNIX_EPOCH);
-    txn.overwrite(Arc::new(Installation { id: us, since: Timestamp::UNIX_EPOCH }));
+    txn.overwrite(Arc::new(Installation {
+        id: us,
+        since: Timestamp::UNIX_EPOCH,
+        incarnation: argosy_core::incarnation::Incarnation::default(),
+    }));
     txn.create(Arc::new(instance));
     txn.create(Arc::new(orphan));
     txn.create(Arc::new(ProviderBook { name: provider, ..ProviderBook::default() }));

@@ -35,13 +35,15 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: [Shipped; 19] = shipped! {
+const SHIPPED: [Shipped; 20] = shipped! {
     "first-day":
         "Four machines for a day: what breaks is replaced, what only crashed is left alone.",
     "basic-fleet":
         "Three machines of three clouds register, are judged healthy and stay so.",
     "cordon-drain":
         "A node is cordoned, drained and put back by hand; its neighbour never notices.",
+    "old-backup":
+        "A backup of four machines is restored below forty, and commits are lost: nothing ends unasked.",
     "gpu-failure":
         "A GPU falls off its bus: its node is out of service within a minute, and back after a repair.",
     "xid-classification":

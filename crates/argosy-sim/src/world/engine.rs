@@ -42,6 +42,9 @@ struct State {
     written: Vec<(Revision, Commit)>,
     torn: Vec<usize>,
     bells: Vec<(usize, Arc<Notify>)>,
+    backup: Option<Arc<Memory>>,
+    /// Whether the next process that starts finds a backup that was put in place.
+    restored: bool,
 }
 
 impl Disk {
@@ -66,6 +69,8 @@ impl Disk {
             written: Vec::new(),
             torn: Vec::new(),
             bells: Vec::new(),
+            backup: None,
+            restored: false,
         };
         let memory = Memory::with_clock(Arc::new(clock));
         Arc::new(Self { memory, shared, tape, state: Mutex::new(state) })
@@ -86,6 +91,29 @@ impl Disk {
         let mut state = lock(&self.state);
         state.copy += 1;
         state.away_until = Some(super::tape::timer() + takes);
+    }
+
+    /// Keeps what there is now.
+    pub(crate) fn back_up(&self) {
+        let copy = Arc::new(self.memory.copy());
+        lock(&self.state).backup = Some(copy);
+    }
+
+    /// Has what was kept last, and nothing since: as a backup that is put in place, or as a database that fails over
+    /// and loses commits. False if nothing was kept.
+    pub(crate) fn go_back(&self, restored: bool) -> bool {
+        let mut state = lock(&self.state);
+        let Some(backup) = state.backup.clone() else { return false };
+        self.memory.fail_over_to(&backup);
+        state.copy += 1;
+        state.restored = restored;
+        state.written.clear();
+        true
+    }
+
+    /// Whether a backup was put in place since somebody asked.
+    pub(crate) fn take_restored(&self) -> bool {
+        std::mem::take(&mut lock(&self.state).restored)
     }
 
     /// From now on this goes wrong.

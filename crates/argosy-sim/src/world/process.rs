@@ -159,6 +159,10 @@ impl Process {
         }
         let holder = format!("process-{}-{}", self.number + 1, self.starts);
         let line = site.disk.line(self.number, self.gate.clone());
+        if site.disk.take_restored() {
+            let renewed = argosy_control::recovery::restored(line.clone(), self.clock, &site.ids);
+            renewed.await.map_err(|error| error.to_string())?;
+        }
         let (store, driver) = Store::open(line).await.map_err(|error| error.to_string())?;
         let mut tasks = Tasks::default();
         tasks.start("store", driver.run());

@@ -66,6 +66,7 @@ enum Ask {
     Delete { cluster: String, pool: Option<String> },
     Pause(bool),
     Resume(ResourceId),
+    Confirm(String),
 }
 
 impl Ask {
@@ -100,7 +101,13 @@ impl Ask {
             Ask::Pause(false) => control.safety.resume(&caller, None).await.map(|_| ()),
             Ask::Resume(pool) => {
                 let reason = "what was wrong with its machines is mended";
+                let pool_id = pool.to_string();
+                control.instances.confirm_recovery(&caller, &pool_id, reason).await?;
                 control.instances.resume(&caller, *pool, reason).await.map(|_| ())
+            }
+            Ask::Confirm(pool) => {
+                let reason = "the scenario says so";
+                control.instances.confirm_recovery(&caller, pool, reason).await.map(|_| ())
             }
         }
     }
@@ -193,6 +200,16 @@ impl World {
             Action::Down(time) => {
                 self.tape.tell(now, || "the control plane ends".to_owned());
                 self.go_down(plain(time));
+            }
+            Action::BackUp => self.back_up(),
+            Action::Restore => self.go_back(true),
+            Action::LoseCommits => self.go_back(false),
+            Action::Confirm { cluster, pool } => {
+                let name = match (Name::parse(&cluster), Name::parse(&pool)) {
+                    (Ok(cluster), Ok(pool)) => argosy_core::pool::pool_name(&cluster, &pool),
+                    (Err(_), _) | (_, Err(_)) => pool,
+                };
+                self.send(format!("confirm {name}"), Ask::Confirm(name));
             }
             Action::WaitForStatus { within, .. } => {
                 self.errands.waits.insert(index, now + plain(within));

@@ -49,7 +49,7 @@ fn world(bug: Bug) -> Scenario {
             let script = vec![Step { at: minutes(30), action }];
             return Scenario { script, ..pool_of(10, hours(1)) };
         }
-        Bug::DrainDoneTooSoon => {}
+        Bug::DrainDoneTooSoon | Bug::NoRecovery => {}
     }
     scenario
 }
@@ -88,6 +88,21 @@ fn seeds_find_a_breaker_that_replays_its_backlog() {
 #[test]
 fn seeds_find_silence_of_the_fleet_that_is_acted_on() {
     is_found(Bug::MassSilence);
+}
+
+/// The scenario tells its story without chance, so one seed is enough.
+#[test]
+fn r1_v1_a_control_plane_that_forgets_its_recovery_is_found() {
+    let shipped = argosy_sim::scenario::shipped::find("old-backup").unwrap();
+    let (scenario, _) = argosy_sim::scenario::read(shipped.text, shipped.name).unwrap();
+    plant(Some(Bug::NoRecovery));
+    let bad = played(&scenario, 1);
+    plant(None);
+    let found: Vec<&str> = bad.violations.iter().map(|it| it.invariant.as_str()).collect();
+    assert_eq!(found, ["V1"], "{:?}", bad.violations);
+    let well = played(&scenario, 1);
+    assert_eq!(well.violations, []);
+    assert!(well.assertions.iter().all(|it| it.holds), "{:?}", well.assertions);
 }
 
 #[test]

@@ -4,11 +4,12 @@ use super::fault::Fault;
 use super::{
     DATABASE_FILE, Embedded, beside, create_dir, is_locked, lock, rows, schema, sync_dir, unusable,
 };
-use crate::engine::Error;
+use crate::engine::{Engine, Error};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Writes a copy of the store in `dir`, as it is at one moment, to the file `to`, which must not
 /// exist. The process that has the store open goes on reading and writing. When this returns the
@@ -45,9 +46,18 @@ pub fn backup(dir: &Path, to: &Path) -> Result<(), Error> {
 
 /// Puts a backup into the data directory `dir`, which no running process may use.
 ///
-/// The copy is verified in full before anything is replaced. `Refused` if the backup is damaged or
-/// newer than this build, or if there is a store in `dir` already and `force` is not set.
-pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<(), Error> {
+/// The copy is verified in full before anything is replaced. `renew` is given the copy, opened, before it is put
+/// in place: what it commits there is part of the restore, or nothing is replaced. It must keep nothing of it.
+///
+/// # Errors
+/// `Refused` if the backup is damaged or newer than this build, or if there is a store in `dir` already and
+/// `force` is not set; and what `renew` says.
+pub fn restore(
+    from: &Path,
+    dir: &Path,
+    force: bool,
+    renew: impl FnOnce(Arc<dyn Engine>) -> Result<(), Error>,
+) -> Result<(), Error> {
     create_dir(dir)?;
     let _lock = lock(dir)?;
     let database = dir.join(DATABASE_FILE);
@@ -57,11 +67,13 @@ pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<(), Error> {
             dir.display()
         )));
     }
-    let part = beside(&database, ".restore");
-    remove(&part)?;
-    std::fs::copy(from, &part).map_err(|error| unusable(from, &error))?;
-    if let Err(mut error) = verify(&part) {
-        remove(&part)?;
+    // A directory of its own, for opening it makes files beside it.
+    let staging = dir.join(STAGING);
+    remove_dir(&staging)?;
+    create_dir(&staging)?;
+    let part = staging.join(DATABASE_FILE);
+    if let Err(mut error) = stage(from, &staging, renew) {
+        remove_dir(&staging)?;
         if let Error::Refused(found) = &mut error {
             let from = from.display();
             *found = format!("{from} cannot be restored, nothing was replaced: {found}");
@@ -72,7 +84,35 @@ pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<(), Error> {
     // Its index goes first: alone it would say that a log is missing.
     remove(&beside(&database, "-shm"))?;
     remove(&beside(&database, "-wal"))?;
-    put_in_place(&part, &database)
+    put_in_place(&part, &database)?;
+    remove_dir(&staging)
+}
+
+/// Where a copy lies, in the data directory, until it is put in place.
+const STAGING: &str = "restoring";
+
+/// Copies a backup, verifies it, and has it renewed.
+fn stage(
+    from: &Path,
+    staging: &Path,
+    renew: impl FnOnce(Arc<dyn Engine>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let part = staging.join(DATABASE_FILE);
+    std::fs::copy(from, &part).map_err(|error| unusable(from, &error))?;
+    verify(&part)?;
+    renew(Arc::new(Embedded::open(staging)?))?;
+    // Only the file itself is put in place: what is in its log must be in it.
+    let merge = || -> Result<(), Fault> {
+        let db = Connection::open_with_flags(&part, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    };
+    merge().map_err(|fault| fault.into_error(&part))?;
+    let log = beside(&part, "-wal");
+    if log.metadata().is_ok_and(|found| 0 < found.len()) {
+        return Err(Error::Refused(format!("{} is still in use", log.display())));
+    }
+    verify(&part)
 }
 
 /// Reads all of a copy that nobody else has open.
@@ -97,6 +137,13 @@ fn put_in_place(part: &Path, to: &Path) -> Result<(), Error> {
     synced.and_then(|()| std::fs::rename(part, to)).map_err(|error| unusable(to, &error))?;
     let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_dir(dir)
+}
+
+fn remove_dir(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unusable(path, &error)),
+        _ => Ok(()),
+    }
 }
 
 fn remove(path: &Path) -> Result<(), Error> {

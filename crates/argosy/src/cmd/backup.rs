@@ -3,9 +3,14 @@
 use crate::failure::{Exit, Failure};
 use crate::output::{Screen, note};
 use crate::session::confirm;
+use argosy_control::clock::Clock;
+use argosy_control::ids::Ids;
+use argosy_control::{StoreError, recovery};
 use argosy_store::embedded::{DATABASE_FILE, backup as copy, restore as put_back};
+use argosy_store::engine::Engine;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Write the embedded store to one file.
 #[derive(Args, Debug)]
@@ -34,6 +39,9 @@ pub(crate) struct Backup {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The server must not be running. The backup is checked before anything is replaced.
+
+The store then begins a new incarnation: every node pool is in recovery, and no machine that was bought since the
+backup is terminated or drained before `argosy recovery confirm`. `argosy recovery show` lists what waits.
 
 Examples:
   argosy restore --from argosy-2026-11-15.db --data-dir /var/lib/argosy
@@ -81,11 +89,21 @@ pub(super) fn restore(args: &Restore, screen: Screen) -> Result<Exit, Failure> {
         let question = format!("Replace the store in {}?", args.data_dir.display());
         confirm(&screen, &question, args.yes)?;
     }
-    put_back(&args.from, &args.data_dir, args.force).map_err(|error| {
+    put_back(&args.from, &args.data_dir, args.force, renew).map_err(|error| {
         Failure::failed(format!("{} cannot be restored", args.from.display())).why(error)
     })?;
     note(&format!("{} holds what was in {}", args.data_dir.display(), args.from.display()));
+    note(
+        "its node pools are in recovery: after the start, `argosy recovery show` lists what they would do",
+    );
     Ok(Exit::Ok)
+}
+
+/// Begins a new incarnation in what is restored.
+fn renew(engine: Arc<dyn Engine>) -> Result<(), StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    runtime.block_on(recovery::restored(engine, Clock::System, &Ids::Random))
 }
 
 /// Whether there is an embedded store in the directory.

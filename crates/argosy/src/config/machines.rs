@@ -42,6 +42,9 @@ section! {
         sample_every: Duration = Duration::from_signed(MachineSettings::default().sample_every),
         /// The most that all machines together may cost an hour, in US dollars; no limit without it.
         max_hourly_cost: Option<f64> = None,
+        /// Whether pools leave recovery (after a restore, or after the store lost history) without a person's
+        /// confirmation, once their machines are listed and their nodes have registered.
+        recover_automatically: bool = false,
     }
 }
 
@@ -310,6 +313,7 @@ impl Machines {
             autoscale_every: self.autoscale_interval.signed(),
             sample_every: self.sample_every.signed(),
             max_hourly_cost: self.max_hourly_cost,
+            recover_automatically: self.recover_automatically,
             ..MachineSettings::default()
         }
     }

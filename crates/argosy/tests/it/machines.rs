@@ -8,6 +8,7 @@ mod ec2;
 mod navarch;
 mod process;
 mod protect;
+mod recovery;
 mod simulated;
 
 use crate::harness::{Api, PATIENCE, await_until, await_until_within, text};

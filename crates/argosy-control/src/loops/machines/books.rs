@@ -7,19 +7,21 @@ use super::{Bench, SELF};
 use crate::Error;
 use crate::command::sheet::abandon;
 use crate::office::{Mutation, Office, system};
+use crate::recovery;
 use crate::safety::Draws;
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
 use argosy_core::backoff;
 use argosy_core::gate::Held;
 use argosy_core::id::ResourceId;
+use argosy_core::incarnation::{HistoryLoss, Horizon, Incarnation, proves_loss};
 use argosy_core::instance::{Instance, InstanceId, Reason, State, Terminating};
 use argosy_core::invariant::Cause;
 use argosy_core::inventory::{
     Comparison, Installation, Known, Listing, Orphan, Paused, PoolFacts, ProviderBook,
     compare as judge,
 };
-use argosy_core::machine::{Machine, Trouble};
+use argosy_core::machine::{Machine, MachineId, Tags, Trouble};
 use argosy_core::node::{Duty, Liveness, NodeId, is_owned};
 use argosy_core::pool::{self, Buy, PoolBook, PoolSpec, pool_name};
 use argosy_core::resource::Kind;
@@ -61,7 +63,11 @@ pub(super) async fn installation(office: &Office, fence: &Fence) -> Result<Uuid,
         let id = office.ids.token(now);
         let mut txn = Txn::at(now);
         txn.fence(fence.clone());
-        let change = Mutation::create(Arc::new(Installation { id, since: now }));
+        let change = Mutation::create(Arc::new(Installation {
+            id,
+            since: now,
+            incarnation: Incarnation::default(),
+        }));
         Office::put(&mut txn, change, &system(SELF), now);
         Ok((Some(txn), id))
     };
@@ -420,8 +426,16 @@ pub(super) async fn compare(
     began_at: Timestamp,
 ) -> Result<Vec<Orphan>, Error> {
     let (found, seen) = judged(bench, shelf, provider, &machines, began_at);
-    let Comparison { instances, mut adopted, mut orphans, forgotten, book, notices, alarms } =
-        found;
+    let Comparison {
+        instances,
+        mut adopted,
+        mut orphans,
+        forgotten,
+        book,
+        notices,
+        alarms,
+        unknown,
+    } = found;
     // Two entries of the configuration may be one account: what the other one bought is nobody's orphan.
     let elsewhere = |id: &InstanceId| {
         bench.office.store.read(|view| {
@@ -433,6 +447,12 @@ pub(super) async fn compare(
     };
     orphans.retain(|orphan| !orphan.tags.instance.as_ref().is_some_and(elsewhere));
     adopted.retain(|record| !elsewhere(&record.id));
+    let unknown = unknown.iter().filter(|(_, tags)| !tags.instance.as_ref().is_some_and(elsewhere));
+    if let Some(machine) = proof_of_loss(bench, unknown) {
+        // Before they are adopted, so that no pool has too many for a moment.
+        let cause = HistoryLoss::UnknownMachine { provider: provider.to_owned(), machine };
+        recovery::unknown_machine(&bench.office, &bench.fence, cause).await?;
+    }
     bench.office.stats.machine_alarms.add(MachineAlarm::Listing, alarms.len());
     for alarm in &alarms {
         error!(provider, alarm, "a listing shows what should not be");
@@ -464,6 +484,23 @@ pub(super) async fn compare(
         });
         due.map(|orphan| (*orphan.value).clone()).collect()
     }))
+}
+
+/// A machine that the store would know if it had all its history.
+fn proof_of_loss<'a>(
+    bench: &Bench,
+    unknown: impl Iterator<Item = &'a (MachineId, Tags)>,
+) -> Option<MachineId> {
+    let (now, store) = (bench.office.clock.now(), &bench.office.store);
+    let incarnation = store.read(|view| view.installation().map(|it| it.value.incarnation.clone()));
+    let horizon = Horizon {
+        opened_at: store.opened_at(),
+        incarnation_since: incarnation.and_then(|incarnation| incarnation.since),
+        kept: bench.settings().limits.kept,
+    };
+    let mut proofs = unknown
+        .filter(|(_, tags)| tags.token.is_some_and(|token| proves_loss(token, &horizon, now)));
+    proofs.next().map(|(machine, _)| machine.clone())
 }
 
 /// A provider's records as a listing was compared with them.

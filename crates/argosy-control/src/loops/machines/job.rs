@@ -4,6 +4,7 @@ use super::shelf::{Guarding, Slots};
 use super::{Bench, Ended, SELF, books, node_id};
 use crate::Error;
 use crate::provider::Provider;
+use crate::recovery;
 use crate::stats::MachineAlarm;
 use argosy_core::gate::{self, Guards};
 use argosy_core::instance::{Instance, InstanceId, ListingFacts, Next, State};
@@ -123,6 +124,9 @@ async fn call(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(), Er
 /// Whether a purchase is still to be made; one that waited for long is called for anew.
 async fn still_wanted(bench: &Bench, record: &Instance) -> Result<bool, Error> {
     let now = bench.office.clock.now();
+    if bench.office.store.read(|view| recovery::held(view, record.pool).is_some()) {
+        return Ok(false);
+    }
     let called_at =
         bench.office.store.read(|view| match &view.instance(record.id.as_str())?.value.state {
             State::Provisioning(buying) => buying.called_at,
@@ -171,13 +175,15 @@ async fn terminate(bench: &Bench, cloud: &dyn Provider, work: &Work) -> Result<(
     let id = work.record.id.as_str();
     let found = bench.office.store.read(|view| {
         let record = view.instance(id)?.value.clone();
-        Some(record)
+        let recovery = recovery::held(view, record.pool);
+        Some((record, recovery))
     });
-    let Some(record) = found else { return Ok(()) };
+    let Some((record, recovery)) = found else { return Ok(()) };
     let guards = Guards {
         installation: bench.installation,
         shown: record.machine().and_then(|machine| work.guards.shown.get(machine)),
         compared: work.guards.compared,
+        recovery: recovery.as_deref(),
     };
     let doomed = match gate::release(&record, &guards) {
         Ok(doomed) => doomed,
@@ -266,10 +272,12 @@ pub(super) async fn reap(
     orphan: Orphan,
     guarding: Guarding,
 ) -> Ended {
+    let recovery = bench.office.store.read(|view| recovery::held_orphan(view, &orphan));
     let guards = Guards {
         installation: bench.installation,
         shown: guarding.shown.get(&orphan.machine),
         compared: guarding.compared,
+        recovery: recovery.as_deref(),
     };
     let doomed = match gate::reap(&orphan, &guards) {
         Ok(doomed) => doomed,

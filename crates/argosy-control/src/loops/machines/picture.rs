@@ -4,6 +4,7 @@ use super::shelf::Shelf;
 use super::{Bench, SELF};
 use crate::pool::protects;
 use crate::pulse::Sample;
+use crate::recovery;
 use crate::safety;
 use argosy_core::adapter::AdapterSpec;
 use argosy_core::autoscale::Autoscaling;
@@ -12,11 +13,14 @@ use argosy_core::catalog::{Catalog, ProviderCatalog};
 use argosy_core::command::{CommandKind, CommandState, quiet_until};
 use argosy_core::field::FieldError;
 use argosy_core::id::ResourceId;
+use argosy_core::incarnation::Forecast;
 use argosy_core::instance::{Cure, Instance};
 use argosy_core::inventory::ProviderBook;
 use argosy_core::liveness::Listened;
 use argosy_core::node::{Duty, Liveness, Node};
-use argosy_core::pool::{Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, pool_name};
+use argosy_core::pool::{
+    Member, Outcome, Picture, PoolBook, PoolSpec, ProviderFacts, Recovering, pool_name,
+};
 use argosy_core::protect::Protection;
 use argosy_core::resource::{Kind, Resource, Spec};
 use argosy_core::sentinel::is_turn;
@@ -40,6 +44,9 @@ pub(super) struct Scene {
     spent: Option<String>,
     /// Whether a deadline of one of its machines may have to be put off first: nobody led for a while.
     pub(super) unattended: bool,
+    /// Why it is in recovery, and why silence is excused meanwhile.
+    recovery: Option<String>,
+    excuse: Option<String>,
     /// Whether our adapter is configured, and it is its turn.
     turn: Option<bool>,
     /// The provider of the cluster, if it names one.
@@ -116,6 +123,8 @@ impl Scene {
                     .collect(),
                 stopped: stopped(view, &resource.value.tenant, &pool_name, id),
                 spent: spent(view, &resource.value.tenant, &pool_name),
+                recovery: recovery::held(view, id),
+                excuse: view.outlook().map(|outlook| outlook.value.excuse.to_string()),
                 turn: ours.map(turn),
                 provider: Catalog::provider_of(&cluster.value.spec).map(str::to_owned),
                 resource: resource.clone(),
@@ -137,6 +146,16 @@ impl Scene {
     /// Its nodes, in whatever state.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.records.iter().filter_map(|seen| seen.node.as_ref()).map(|node| &node.value)
+    }
+
+    /// Whether it is in recovery.
+    pub(super) fn is_recovering(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    fn recovering(&self) -> Option<Recovering<'_>> {
+        let why = self.recovery.as_deref()?;
+        Some(Recovering { why, excuse: self.excuse.as_deref() })
     }
 
     /// Whether the adapter `machines` is ours, and may speak.
@@ -162,6 +181,7 @@ impl Scene {
             book: None,
             outcome,
             next: None,
+            forecast: self.recovery.is_some().then(Forecast::default),
         };
         let Some(its_turn) = self.turn else { return nothing(Outcome::Waiting) };
         let deleting = self.resource.value.deletion.is_some();
@@ -172,7 +192,12 @@ impl Scene {
                 let anything = PoolSpec::read(&Spec::new(), &Spec::new(), catalog);
                 match anything.ok().filter(|_| deleting) {
                     Some(spec) => spec,
-                    None => return nothing(unreadable(errors)),
+                    None => {
+                        let plan = nothing(unreadable(errors));
+                        let waits_for = Some("a spec that can be read".to_owned());
+                        let forecast = plan.forecast.map(|known| Forecast { waits_for, ..known });
+                        return argosy_core::pool::Plan { forecast, ..plan };
+                    }
                 }
             }
         };
@@ -197,6 +222,7 @@ impl Scene {
             bad_hardware: &self.condemned,
             stopped: self.stopped.as_deref(),
             spent: self.spent.as_deref(),
+            recovery: self.recovering(),
             its_turn,
             act_after: settings.act_after,
             register_within: bench.settings().limits.registration,

@@ -102,6 +102,10 @@ impl Desk {
     pub(super) async fn scale(&mut self, pool: ResourceId, measured: Measured) {
         let Some(scene) = Scene::of(&self.bench, pool, &self.listened) else { return };
         let Some(autoscaling) = scene.autoscaling().cloned() else { return };
+        // What is measured while nodes are coming back says nothing.
+        if scene.is_recovering() {
+            return;
+        }
         let now = self.bench.office.clock.now();
         let Measured { raw, past } = measured;
         let (mut metrics, refused) = Metrics::plausible(raw);

@@ -6,6 +6,7 @@ use crate::Error;
 use crate::command::sheet::{Sheet, make_room};
 use crate::office::{Mutation, Office, system};
 use crate::pool::protects;
+use crate::recovery;
 use crate::safety::{self, Draws};
 use crate::stats::MachineAlarm;
 use argosy_core::access::Caller;
@@ -105,11 +106,13 @@ pub(super) async fn order(
         });
         let book = view.pool_book(pool.value.id);
         let revision = |book: &Stored<_>| book.revision;
-        if !same || book.map(revision) != scene.book.as_ref().map(revision) {
+        let recovering = recovery::held(view, pool.value.id).is_some();
+        if !same || recovering || book.map(revision) != scene.book.as_ref().map(revision) {
             return Ok((None, Vec::new()));
         }
         let mut txn = Txn::at(now);
         txn.fence(bench.fence.clone());
+        recovery::stay_clear(&mut txn, pool.value.id);
         let (mut records, mut draws) = (Vec::new(), Draws::default());
         let tenant = pool.value.tenant.as_str();
         let areas = [Area::Fleet, Area::Pool(tenant, &scene.pool_name)];
@@ -323,12 +326,14 @@ pub(crate) fn permit(view: &View, record: &Instance, reason: Reason) -> Result<P
     // Whose way out was begun goes on.
     let begun = record.departure.is_some();
     let stopped = stopped.or_else(|| safety::spent(view, &areas).filter(|_| !begun));
+    let recovery = recovery::held(view, record.pool);
     let pool = view.resource(record.pool);
     let brakes = Brakes {
         frozen,
         stopped: stopped.as_deref(),
         protected: protects(view, record),
         shrink_forced: pool.is_some_and(|pool| pool.value.shrink_forced),
+        recovery: recovery.as_deref(),
     };
     gate::permit(reason, &brakes)
 }
@@ -378,6 +383,10 @@ impl<'a> Hand<'a> {
         let Scene { resource, pool_name, stopped, .. } = self.scene;
         let tenant = resource.value.tenant.as_str();
         let areas = [Area::Fleet, Area::Pool(tenant, pool_name)];
+        if recovery::held(self.view, resource.value.id).is_some() {
+            return false;
+        }
+        recovery::stay_clear(&mut self.txn, resource.value.id);
         // The plan knew, and has what is done all the same.
         if stopped.is_some() {
             return true;

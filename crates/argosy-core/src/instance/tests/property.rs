@@ -365,7 +365,7 @@ impl World {
     }
 
     fn ends(&mut self, of: usize, end: End) {
-        let guards = Guards { installation: OURS, shown: None, compared: true };
+        let guards = Guards { installation: OURS, shown: None, compared: true, recovery: None };
         let Ok(doomed) = gate::release(&self.records[of], &guards) else { return };
         let answer = match end {
             End::Works(after) => {

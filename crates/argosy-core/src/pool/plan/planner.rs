@@ -1,5 +1,6 @@
 //! Makes a plan: seats first, then who leaves, who comes, who is cured and who is replaced.
 
+mod forecast;
 mod learn;
 mod shrink;
 
@@ -103,8 +104,8 @@ pub(in crate::pool) struct Summary<'a> {
     pub(in crate::pool) blocked: Option<(Purpose, Blocked<'a>)>,
     /// Why nothing is done by ourselves.
     pub(in crate::pool) stopped: Option<&'a str>,
-    /// Machines that are to go and stay for now, and what keeps them.
-    pub(in crate::pool) kept: Vec<(usize, Held)>,
+    /// Machines that are to go and stay for now, why they are to go, and what keeps them.
+    pub(in crate::pool) kept: Vec<(usize, Reason, Held)>,
     /// Nodes whose time in service is not long enough yet for the next one to be replaced, and until when.
     pub(in crate::pool) soaking: Vec<usize>,
     /// How long one replacement may take, if no window has so much time left.
@@ -166,6 +167,7 @@ where
             book: None,
             outcome: Outcome::Waiting,
             next: None,
+            forecast: None,
         };
         let count = |wanted: fn(&Standing) -> bool| {
             let held = standings.iter().flatten().filter(|standing| wanted(standing));
@@ -256,21 +258,22 @@ where
             stopped,
             protected: member.and_then(|member| member.protected),
             shrink_forced: self.picture.resource.shrink_forced,
+            recovery: self.picture.recovery.map(|recovery| recovery.why),
         };
         gate::permit(reason.clone(), &brakes).map(drop)
     }
 
     /// It is to go and stays for now: it keeps its node, its seat and its cost.
-    fn keep(&mut self, index: usize, held: Held) {
-        if self.summary.kept.iter().all(|(kept, _)| *kept != index) {
-            self.summary.kept.push((index, held));
+    fn keep(&mut self, index: usize, reason: Reason, held: Held) {
+        if self.summary.kept.iter().all(|(kept, _, _)| *kept != index) {
+            self.summary.kept.push((index, reason, held));
         }
     }
 
     fn leave(&mut self, index: usize, reason: Reason) {
         let Some(member) = self.member(index) else { return };
         if let Err(held) = self.permit(index, &reason) {
-            return self.keep(index, held);
+            return self.keep(index, reason, held);
         }
         self.departing.insert(index);
         self.plan.steps.push(Step::Leave { instance: member.instance.id.clone(), reason });
@@ -306,6 +309,7 @@ where
             }
         }
         self.plan.outcome = outcome::removing(self.picture, &left, &self.cost);
+        self.foretell();
         self.plan
     }
 
@@ -445,7 +449,7 @@ where
         let Some(member) = self.member(index) else { return };
         let Some(node) = member.node else { return self.leave(index, reason) };
         if let Err(held) = self.permit(index, &reason) {
-            return self.keep(index, held);
+            return self.keep(index, reason, held);
         }
         let departure = member.instance.departure.as_ref();
         let known = departure.map(|departure| departure.reason.clone());
@@ -656,7 +660,7 @@ where
         let reason = Reason::Replaced { by: Some(new_id.clone()), because: because.clone() };
         if let Err(held) = self.permit(index, &reason) {
             let said = format!("replacement {new_id} is ready; it stays for now: {held}");
-            self.keep(index, held);
+            self.keep(index, reason, held);
             return said;
         }
         if self.standing(index) == (Standing::Sick { lost: true }) {
@@ -698,7 +702,7 @@ where
             let replaced = Reason::Replaced { by: None, because: because.clone() };
             if let Err(held @ Held::Protected(_)) = self.permit(index, &replaced) {
                 let why = format!("it is not replaced: {held}");
-                self.keep(index, held);
+                self.keep(index, replaced, held);
                 return (why, true);
             }
         }
@@ -879,12 +883,10 @@ where
                     }
                 }
                 None => {
-                    let (by, because) = (None, because);
+                    let replaced = Reason::Replaced { by: None, because };
                     // A protected node stays what it is, until a person says otherwise.
-                    if let Err(held @ Held::Protected(_)) =
-                        self.permit(index, &Reason::Replaced { by, because })
-                    {
-                        self.keep(index, held);
+                    if let Err(held @ Held::Protected(_)) = self.permit(index, &replaced) {
+                        self.keep(index, replaced, held);
                         continue;
                     }
                     let member = self.member(index);
@@ -1033,7 +1035,7 @@ where
 
     /// Nodes that were on their way out and are wanted after all.
     fn keep_wanted(&mut self) {
-        let kept: BTreeSet<usize> = self.summary.kept.iter().map(|(index, _)| *index).collect();
+        let kept: BTreeSet<usize> = self.summary.kept.iter().map(|(index, _, _)| *index).collect();
         for seat in &self.seats {
             let index = seat.member;
             let goes = seat.leaving || seat.replacement.is_some();
@@ -1123,11 +1125,14 @@ where
             self.book_mut().ordered = ordered;
         }
         self.plan.book = self.book.take();
-        self.plan.outcome = if self.picture.its_turn {
+        self.foretell();
+        self.plan.outcome = if !self.picture.its_turn {
+            Outcome::Waiting
+        } else if let Some(forecast) = &self.plan.forecast {
+            outcome::recovering(self.picture, forecast, &self.summary, &self.cost)
+        } else {
             let book = self.plan.book.as_ref().unwrap_or(self.picture.book);
             outcome::of(self.picture, book, &self.summary, &self.cost, self.now)
-        } else {
-            Outcome::Waiting
         };
         self.plan
     }
@@ -1136,7 +1141,7 @@ where
     /// changes waits for the next look: each is written once in a plan.
     fn write_blocked(&mut self) {
         let kept: HashMap<usize, &Held> =
-            self.summary.kept.iter().map(|(index, held)| (*index, held)).collect();
+            self.summary.kept.iter().map(|(index, _, held)| (*index, held)).collect();
         let changed: HashSet<&InstanceId> =
             self.plan.steps.iter().filter_map(Step::record).collect();
         let blocked = self.picture.members.iter().enumerate().filter_map(|(index, member)| {

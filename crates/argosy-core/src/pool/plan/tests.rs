@@ -14,6 +14,7 @@ use serde_json::json;
 
 mod fault;
 mod property;
+mod recovery;
 mod speed;
 
 #[track_caller]

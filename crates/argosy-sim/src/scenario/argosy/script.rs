@@ -18,7 +18,7 @@ pub(in crate::scenario) const STATUSES: [&str; 6] =
 pub(in crate::scenario) const HEALTHS: [&str; 4] = ["healthy", "degraded", "unhealthy", "unknown"];
 
 /// The keys of which a step has one.
-const ACTIONS: [&str; 12] = [
+const ACTIONS: [&str; 16] = [
     "start_fleet",
     "stop_fleet",
     "fault",
@@ -28,6 +28,10 @@ const ACTIONS: [&str; 12] = [
     "delete",
     "pause",
     "down",
+    "backup",
+    "restore",
+    "lose_commits",
+    "confirm",
     "wait",
     "assert",
     "log",
@@ -136,6 +140,16 @@ fn action(table: &Table<'_>, key: &str, at: &At<'_>, names: &Names) -> Option<Ac
         }
         "pause" => at.flag().map(Action::Pause),
         "down" => at.span(SignedDuration::ZERO, DURATION_MAX).map(Action::Down),
+        "backup" => yes(at).then_some(Action::BackUp),
+        "restore" => yes(at).then_some(Action::Restore),
+        "lose_commits" => yes(at).then_some(Action::LoseCommits),
+        "confirm" => {
+            let of = at.table()?;
+            let found = cluster_and_pool(&of, names);
+            of.end();
+            let (cluster, pool) = found?;
+            Some(Action::Confirm { cluster, pool: pool? })
+        }
         "wait" => {
             let of = at.table()?;
             let target = node(&of, names);

@@ -157,7 +157,9 @@ async fn a_machine_that_no_record_knows_is_adopted_by_hand() {
         ("", "no orphans: every machine with our tags has a record\n")
     );
     server.clear(fault).await;
-    // It is the pool's like any other, and goes with it.
+    // It is the pool's like any other, and goes with it, once nothing of the restore is waited for.
+    let confirm = ["recovery", "confirm", "workers", "--reason", "all is known", "--yes"];
+    server.cli(&confirm).await.expect(0);
     delete(&server, &path).await;
     assert_eq!(server.cloud_machines().await, Vec::<Value>::new());
 }

@@ -31,6 +31,9 @@ impl<'p> Planner<'p, '_> {
         let mut order: Vec<usize> =
             (0..self.seats.len()).filter(|seat| self.rank(*seat).is_some()).collect();
         order.sort_by_cached_key(|seat| self.rank(*seat));
+        // Nobody else goes in the place of those of whom nothing is known yet.
+        let sure = order.len().saturating_sub(usize::try_from(self.target).unwrap_or(usize::MAX));
+        let surplus = surplus.min(sure);
         let mut waits = false;
         for seat in order.into_iter().take(surplus) {
             let Some(Seat { member: index, replacement, .. }) = self.seats.get(seat) else {
@@ -64,7 +67,7 @@ impl<'p> Planner<'p, '_> {
                 continue;
             }
             if let Err(held) = self.permit(index, &reason) {
-                self.keep(index, held);
+                self.keep(index, reason, held);
                 continue;
             }
             let under_way = self.standing(index) == Standing::Parting;
