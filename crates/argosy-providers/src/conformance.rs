@@ -699,8 +699,12 @@ impl<R: Rig> Bench<'_, R> {
 
     /// What the gate says of a machine whose record is leaving.
     fn release(&self, machine: &Machine) -> Result<Doomed, Held> {
-        let guards =
-            Guards { installation: self.installation, shown: Some(machine), compared: true };
+        let guards = Guards {
+            installation: self.installation,
+            shown: Some(machine),
+            compared: true,
+            recovery: None,
+        };
         gate::release(&self.leaving(machine), &guards)
     }
 
@@ -751,7 +755,12 @@ impl<R: Rig> Bench<'_, R> {
             let id = MachineId::new(id);
             let instance = Instance { ..self.leaving(&nowhere(id)) };
             // As if nothing had been shown: what the rig made by hand has to go, too.
-            let guards = Guards { installation: self.installation, shown: None, compared: true };
+            let guards = Guards {
+                installation: self.installation,
+                shown: None,
+                compared: true,
+                recovery: None,
+            };
             let doomed = gate::release(&instance, &guards).map_err(|held| held.to_string())?;
             self.provider.terminate(&doomed).await.map_err(told)?;
         }

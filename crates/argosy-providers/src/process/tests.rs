@@ -184,7 +184,8 @@ pub(crate) fn doomed(machine: &MachineId) -> Doomed {
         sight: Default::default(),
         state: State::Terminating(leaving),
     };
-    let guards = Guards { installation: Uuid::from_u128(7), shown: None, compared: true };
+    let guards =
+        Guards { installation: Uuid::from_u128(7), shown: None, compared: true, recovery: None };
     gate::release(&instance, &guards).unwrap()
 }
 

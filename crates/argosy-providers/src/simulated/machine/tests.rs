@@ -104,7 +104,8 @@ fn doomed(machine: &Machine) -> Doomed {
         sight: Default::default(),
         state: State::Terminating(leaving),
     };
-    let guards = Guards { installation: Uuid::from_u128(1), shown: None, compared: true };
+    let guards =
+        Guards { installation: Uuid::from_u128(1), shown: None, compared: true, recovery: None };
     gate::release(&instance, &guards).unwrap()
 }
 
