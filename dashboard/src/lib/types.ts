@@ -103,6 +103,12 @@ export interface BacktestRequest {
   since?: string;
 }
 
+export interface BlockedTermination {
+  guard: string;
+  message: string;
+  since: string;
+}
+
 export interface Brakes {
   amnesty?: string;
   breakers: Breaker[];
@@ -466,7 +472,14 @@ export interface InVain {
   number: number;
 }
 
+export interface Incarnation {
+  cause?: string;
+  number: number;
+  since?: string;
+}
+
 export interface Instance {
+  blocked?: BlockedTermination;
   calls: number;
   console?: string;
   cost_per_hour?: number;
@@ -754,6 +767,7 @@ export interface Pause {
   at: string;
   by: string;
   pool?: string;
+  pool_id?: string;
   reason: string;
   revision: number;
 }
@@ -899,6 +913,31 @@ export interface Reap {
   at: string;
   by: string;
   reason: string;
+}
+
+export interface Recovery {
+  buy: number;
+  cause: string;
+  drain: number;
+  pool: string;
+  pool_id: string;
+  revision: number;
+  since: string;
+  steps: RecoveryStep[];
+  terminate: number;
+  waits_for?: string;
+}
+
+export interface RecoveryList {
+  incarnation: Incarnation;
+  items: Recovery[];
+  kind: string;
+}
+
+export interface RecoveryStep {
+  action: string;
+  reason: string;
+  target: string;
 }
 
 export interface Released {

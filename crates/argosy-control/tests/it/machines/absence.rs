@@ -3,6 +3,7 @@
 use super::{minutes, ordered, seconds, settled};
 use crate::world::{World, pool, settings, user};
 use argosy_control::command::NewCommand;
+use argosy_control::safety::Beyond;
 use argosy_core::command::{CommandKind, CommandState};
 use argosy_core::machine::{Notice, NoticeKind};
 use jiff::SignedDuration;
@@ -154,6 +155,7 @@ async fn r2_m5_a_process_whose_clock_is_off_leads_nothing() {
             idempotency_key: None,
             if_revision: None,
             dry_run: false,
+            beyond: Beyond::Refuse,
         };
         let node = world.members()[0].clone();
         let given = other.control.commands.issue(&user(), &node, order).await.unwrap();

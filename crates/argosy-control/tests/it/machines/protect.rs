@@ -6,6 +6,7 @@ use crate::yard::SICK;
 use argosy_control::Error;
 use argosy_control::command::NewCommand;
 use argosy_control::resource::{Creation, Write};
+use argosy_control::safety::Beyond;
 use argosy_core::access::Caller;
 use argosy_core::breaker::{Breaker, Pause, Scope};
 use argosy_core::command::CommandKind;
@@ -59,10 +60,6 @@ impl World {
         self.control.resources.delete(caller, target, write).await.map(drop)
     }
 
-    fn paid_for(&self) -> usize {
-        self.cloud().living().len()
-    }
-
     /// What keeps machines that are to go.
     fn guards(&self) -> Vec<String> {
         let blocked = |record: &argosy_core::instance::Instance| record.blocked.clone();
@@ -78,6 +75,7 @@ impl World {
             idempotency_key: None,
             if_revision: None,
             dry_run: false,
+            beyond: Beyond::Refuse,
         };
         self.control.commands.issue(&user(), node, new).await.map(drop)
     }
@@ -98,7 +96,10 @@ async fn r2_m19_a_protected_pool_or_cluster_stays_as_large_as_it_is() {
         assert_eq!(came(world.set(&user(), json!({"nodeCount": 2}), default()).await), "conflict");
         assert_eq!(came(world.set(&user(), json!({"image": "two"}), default()).await), "conflict");
         let instances = &world.control.instances;
-        assert_eq!(came(instances.terminate(&admin(), &one, "x", false).await), "conflict");
+        assert_eq!(
+            came(instances.terminate(&admin(), &one, "x", false, Beyond::Refuse).await),
+            "conflict"
+        );
         assert_eq!(came(world.terminate_node(&one).await), "conflict");
         assert_eq!(came(world.set(&user(), json!({"nodeCount": 5}), default()).await), "yes");
         world.soon("it grows", |world| world.running() == 5 && world.is_ready()).await;
@@ -106,7 +107,7 @@ async fn r2_m19_a_protected_pool_or_cluster_stays_as_large_as_it_is() {
             came(world.set(&admin(), json!({"nodeCount": 2}), forced("two do")).await),
             "yes"
         );
-        world.soon("it is forced", |world| world.paid_for() == 2).await;
+        world.soon("it is forced", |world| world.cloud().living().len() == 2).await;
         assert_eq!(world.audited("patch").await, "two do");
         world.relabel(&user(), target, json!({LABEL: null})).await.unwrap();
         assert_eq!(came(world.end(&user(), whole, default()).await), "yes");
@@ -120,7 +121,7 @@ async fn r2_m19_an_admin_deletes_what_is_protected_by_force() {
     world.relabel(&user(), pool("a", "p"), json!({LABEL: "true"})).await.unwrap();
     assert_eq!(came(world.end(&admin(), true, forced("moved to b")).await), "yes");
     world.soon("it is gone", |world| world.get(cluster("a")).is_none()).await;
-    assert_eq!(world.paid_for(), 0);
+    assert_eq!(world.cloud().living().len(), 0);
     assert_eq!(world.audited("delete").await, "moved to b");
 }
 
@@ -139,7 +140,9 @@ async fn r2_m19_no_autoscaler_shrinks_a_protected_pool() {
     world.keeps("all four stay", minutes(30), |world| world.running() == 4).await;
     assert!(world.said().contains("its node pool is labelled"), "{}", world.said());
     world.relabel(&user(), pool("a", "p"), json!({LABEL: "false"})).await.unwrap();
-    world.soon("it shrinks", |world| world.paid_for() == 1 && world.guards().is_empty()).await;
+    world
+        .soon("it shrinks", |world| world.cloud().living().len() == 1 && world.guards().is_empty())
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,10 +163,11 @@ async fn r2_m19_a_protected_node_is_never_chosen() {
     assert_eq!(came(world.terminate_node(&kept).await), "conflict");
     nodes.protect(&user(), &other, false, "one is enough").await.unwrap();
     world.set(&user(), json!({"nodeCount": 2}), Write::default()).await.unwrap();
-    world.soon("two went", |world| world.paid_for() == 2).await;
+    world.soon("two went", |world| world.cloud().living().len() == 2).await;
     world.set(&user(), json!({"image": "two"}), Write::default()).await.unwrap();
     let updated = |world: &World| {
-        world.current().iter().any(|it| it.order.image == "two") && world.paid_for() == 2
+        world.current().iter().any(|it| it.order.image == "two")
+            && world.cloud().living().len() == 2
     };
     world.soon("the other is replaced", |world| updated(world) && world.running() == 2).await;
     world.keeps("it stays", minutes(10), lives).await;
@@ -172,7 +176,7 @@ async fn r2_m19_a_protected_node_is_never_chosen() {
     world.soon("a person is asked", |world| world.said().starts_with("NeedsHuman")).await;
     world
         .keeps("it stays, and nothing is bought for it", minutes(30), |world| {
-            lives(world) && world.paid_for() == 2
+            lives(world) && world.cloud().living().len() == 2
         })
         .await;
     assert!(world.said().contains("its node is labelled"), "{}", world.said());
@@ -259,7 +263,7 @@ async fn r2_m20_a_pause_and_a_breaker_go_with_their_pool() {
     world.create(&user(), Creation { spec, ..pool_named("a", "p") }).await.unwrap();
     world.soon("the pool is ready", |world| world.is_ready() && world.running() == 4).await;
     world.set(&user(), json!({"nodeCount": 2}), Write::default()).await.unwrap();
-    world.soon("it shrinks", |world| world.paid_for() == 2 && world.is_ready()).await;
+    world.soon("it shrinks", |world| world.cloud().living().len() == 2 && world.is_ready()).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use super::{SETTLED, minutes, settled};
 use crate::world::{World, admin, of_tenant, pool, settings, user};
 use crate::yard::SICK;
 use argosy_control::Error;
+use argosy_control::safety::Beyond;
 use argosy_core::incarnation::{Forecast, HistoryLoss, Incarnation};
 use argosy_core::instance::Reason;
 use argosy_core::node::NodeStatus;
@@ -141,7 +142,7 @@ async fn r1_v1_nothing_passes_a_recovery_whoever_asks() {
     world.known().await;
     let one = world.members()[0].clone();
     let instances = &world.control.instances;
-    let refused = instances.terminate(&admin(), &one, "it is old", true).await;
+    let refused = instances.terminate(&admin(), &one, "it is old", true, Beyond::Refuse).await;
     let Err(Error::Precondition(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("argosy recovery confirm a.p"), "{why}");
     // A node that turns sick is taken out of service; its work goes on.
