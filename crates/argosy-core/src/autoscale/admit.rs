@@ -102,7 +102,7 @@ impl<'a> Address<'a> {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
             None => self.authority.split(':').next().unwrap_or_default(),
         };
-        let ip = host.parse::<std::net::IpAddr>();
+        let ip = host.parse::<core::net::IpAddr>();
         host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
     }
 }
