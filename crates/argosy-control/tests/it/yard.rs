@@ -2,10 +2,10 @@
 
 use crate::node::world::{agent, registration, results};
 use crate::world::{Cloud, World};
-use argosy_control::{Control, Error};
 use argosy_control::command::Wire;
 use argosy_control::node::Heartbeat;
 use argosy_control::pulse::{GpuSample, Sample, Via};
+use argosy_control::{Control, Error};
 use argosy_core::command::{Ack, CommandKind, Outcome};
 use argosy_core::gate::Doomed;
 use argosy_core::instance::{Instance, State};
@@ -451,8 +451,7 @@ async fn robot(
         let sample = Sample { gpus: (0..8).map(gpu).collect(), ..Sample::default() };
         let said = Heartbeat { node_time: None, sample: Some(sample) };
         // One that nobody knows any more registers again, as agents do.
-        if let Err(Error::NodeNotFound(_)) =
-            control.nodes.heartbeat(&caller, name, Via::Call, said)
+        if let Err(Error::NodeNotFound(_)) = control.nodes.heartbeat(&caller, name, Via::Call, said)
         {
             seen.remove(name);
             return;

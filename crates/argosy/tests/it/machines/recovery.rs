@@ -44,9 +44,9 @@ async fn r1_v1_a_restore_terminates_nothing_before_it_is_confirmed() {
     assert_eq!(server.cloud_machines().await.len(), 40, "and none was ended");
     let table = server.cli(&["recovery", "show"]).await;
     has(table.expect(0), &["In recovery: the store was restored", "workers", "36", "confirmation"]);
-    let refused =
-        server.cli(&["instance", "terminate", all.first().expect("one"), "--reason", "x", "--yes"]);
-    has(&refused.await.err, &["argosy recovery confirm workers"]);
+    let one = all.first().expect("one").clone();
+    let refused = server.cli(&["instance", "terminate", &one, "--reason", "x", "--yes"]).await;
+    has(&refused.err, &["argosy recovery confirm workers"]);
     let metrics = server.get("/metrics").await.text;
     has(&metrics, &["argosy_recovery_pools 1"]);
 
