@@ -11,7 +11,8 @@ async fn forecast(server: &crate::harness::Server) -> Option<Value> {
 
 #[tokio::test]
 async fn r1_v1_a_restore_terminates_nothing_before_it_is_confirmed() {
-    let settings = "machines: { sweep_every: 1s }\nnodes: { drain_for: 1s }";
+    let settings =
+        "machines: { sweep_every: 1s }\nnodes: { drain_for: 1s, fleet: { amnesty: 5s } }";
     let mut server = Setup::embedded().config(settings).start().await;
     let spec = json!({ "nodeCount": 4, "machineType": "n1-standard-4" });
     let gcp = json!({ "provider": "gcp", "region": "us-east1" });
