@@ -776,6 +776,10 @@ impl World {
             return;
         }
         self.oracle.go_back_to(*saved);
+        // Agents find out by what is answered to them.
+        for unit in 0..self.units.len() {
+            self.unpark(unit);
+        }
         self.play_until = timer() + TAKEOVER;
         let now = self.now();
         let what = if restored { "the backup is restored" } else { "the store loses commits" };

@@ -11,7 +11,8 @@ async fn forecast(server: &crate::harness::Server) -> Option<Value> {
 
 #[tokio::test]
 async fn r1_v1_a_restore_terminates_nothing_before_it_is_confirmed() {
-    let settings = "machines: { sweep_every: 1s }\nnodes: { drain_for: 1s }";
+    let settings =
+        "machines: { sweep_every: 1s }\nnodes: { drain_for: 1s, fleet: { amnesty: 5s } }";
     let mut server = Setup::embedded().config(settings).start().await;
     let spec = json!({ "nodeCount": 4, "machineType": "n1-standard-4" });
     let gcp = json!({ "provider": "gcp", "region": "us-east1" });
@@ -44,8 +45,8 @@ async fn r1_v1_a_restore_terminates_nothing_before_it_is_confirmed() {
     assert_eq!(server.cloud_machines().await.len(), 40, "and none was ended");
     let table = server.cli(&["recovery", "show"]).await;
     has(table.expect(0), &["In recovery: the store was restored", "workers", "36", "confirmation"]);
-    let one = all.first().expect("one");
-    let refused = server.cli(&["instance", "terminate", one, "--reason", "x", "--yes"]).await;
+    let one = all.first().expect("one").clone();
+    let refused = server.cli(&["instance", "terminate", &one, "--reason", "x", "--yes"]).await;
     has(&refused.err, &["argosy recovery confirm workers"]);
     let metrics = server.get("/metrics").await.text;
     has(&metrics, &["argosy_recovery_pools 1"]);
