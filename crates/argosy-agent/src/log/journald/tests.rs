@@ -87,7 +87,7 @@ async fn r2_i20_a_journal_that_is_silent_again_is_read_again() {
         if again.exists() {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     tokio::time::pause();
     tokio::time::sleep(WELL_AFTER).await;
