@@ -168,6 +168,10 @@ pub struct Agent {
     described: Option<Arc<RegisterNodeRequest>>,
     complete: bool,
     registration: Registration,
+    /// The description that was said last, until it is answered.
+    asked: Option<Arc<RegisterNodeRequest>>,
+    /// An older description was said before it and is not answered either: the next answer is about that one.
+    asked_twice: bool,
     registrations: u32,
     config: Config,
     metrics: Option<Box<NodeMetrics>>,
@@ -251,6 +255,8 @@ impl Agent {
             described: None,
             complete: false,
             registration: Registration::Wanted,
+            asked: None,
+            asked_twice: false,
             registrations: 0,
             config,
             metrics: None,
@@ -319,9 +325,12 @@ impl Agent {
     fn follow_clock(&mut self, now: Timestamp) {
         if now < self.latest {
             self.due.shift(now.duration_since(self.latest));
-            for since in [&mut self.checking_since, &mut self.outbox.said_at] {
-                *since = since.map(|since| since.min(now));
+            let by = now.duration_since(self.latest);
+            let outbox = &mut self.outbox;
+            for since in [&mut self.checking_since, &mut outbox.said_at, &mut outbox.not_before] {
+                *since = since.map(|since| later(since, by));
             }
+            self.line.shift(by);
         }
         self.latest = now;
     }
@@ -349,10 +358,29 @@ impl Agent {
         }
         self.described = Some(registration);
         self.complete = complete;
-        if self.registration != Registration::Wanted {
-            self.registration =
-                if complete { Registration::Wanted } else { Registration::IfUnknown };
+        // One that is on its way is answered first: the answer shows that there is a newer one.
+        if !matches!(self.registration, Registration::Wanted | Registration::Asked) {
+            self.registration = self.description_is_news();
         }
+    }
+
+    /// What is to be done with a description that the control plane does not have.
+    fn description_is_news(&self) -> Registration {
+        if self.complete { Registration::Wanted } else { Registration::IfUnknown }
+    }
+
+    /// A registration was answered: the last one that was said, or one before it.
+    fn registered(&mut self) {
+        if std::mem::take(&mut self.asked_twice) {
+            return;
+        }
+        let asked = self.asked.take();
+        let is_current = match (&asked, &self.described) {
+            (Some(asked), Some(described)) => Arc::ptr_eq(asked, described),
+            (None, _) | (_, None) => true,
+        };
+        self.registration =
+            if is_current { Registration::Done } else { self.description_is_news() };
     }
 
     fn told(&mut self, told: Told, now: Timestamp, out: &mut Vec<Effect>) {
@@ -366,7 +394,7 @@ impl Agent {
                 self.known(welcome.health_sequence, out);
             }
             Told::Registered(registered) => {
-                self.registration = Registration::Done;
+                self.registered();
                 self.configure(registered.config.into_option(), now);
                 self.known(registered.health_sequence, out);
             }
@@ -482,6 +510,8 @@ impl Agent {
         let node_id = self.who.node_id.clone();
         let said = RegisterNodeRequest { node_id, ..(**described).clone() };
         out.push(Effect::Say(Said::from(said)));
+        let before = self.asked.replace(described.clone());
+        self.asked_twice = lost && before.is_some_and(|before| !Arc::ptr_eq(&before, described));
         self.registration = Registration::Asked;
         self.registrations = self.registrations.saturating_add(1);
         let wait =

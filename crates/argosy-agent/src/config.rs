@@ -7,6 +7,7 @@ use crate::command::hook::Hook;
 use crate::link::Token;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -182,6 +183,30 @@ impl Config {
             }
         }
         Ok(self)
+    }
+
+    /// The same, with what our own environment says. Only variables with our prefix are looked at: what others put
+    /// there may be no text at all.
+    ///
+    /// # Errors
+    /// As `with_environment`.
+    pub fn with_own_environment(self) -> Result<Self, ConfigError> {
+        self.with_variables(std::env::vars_os())
+    }
+
+    fn with_variables(
+        self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let ours = variables.into_iter().filter_map(|(name, value)| {
+            let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
+            Some(match value.into_string() {
+                Ok(value) => Ok((name, value)),
+                Err(_) => Err(ConfigError::Variable { name, why: "is not UTF-8".to_owned() }),
+            })
+        });
+        let ours = ours.collect::<Result<Vec<_>, _>>()?;
+        self.with_environment(ours)
     }
 
     /// Where the data is.

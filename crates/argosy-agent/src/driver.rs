@@ -11,7 +11,7 @@ mod work;
 
 pub use own::{STARTS_MAX, unstable};
 pub use sense::{Collector, Found, GpuDesk, GpusOnly, NoGpus, Round, Watcher, Without};
-pub(crate) use sense::{gpu_metrics, wire_gpus};
+pub(crate) use sense::{gpu_metrics, node_metrics, wire_gpus};
 pub use work::{Handlers, MakeHandler};
 
 use crate::agent::{Agent, Effect, Event, Exit, Identity, Loss, Notice};
@@ -178,7 +178,7 @@ impl Driver {
             DiskThread::start(&data_dir, lock, figures.clone(), sender.clone()).map_err(broken)?;
         let own = Own::start(&data_dir, now, found.cut_bytes, disk.behind.clone());
         let mut tasks = JoinSet::new();
-        let desk = GpuDesk::start(gpu, clock.clone(), &mut tasks);
+        let desk = GpuDesk::start(gpu, clock.clone(), figures.clone(), &mut tasks);
         let (seen, looks) = (sense::Seen::default(), desk.clone());
         let rounds = sense::Rounds {
             machine,

@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Whether what the driver said of a GPU means that it is not there any more, rather than that it cannot be read.
+pub(crate) fn is_gone(said: &str) -> bool {
+    matches!(said, "GPU_IS_LOST" | "GPU_NOT_FOUND")
+}
+
 /// Somebody who knows the GPUs of this machine: the driver in a child process, or a fake.
 ///
 /// Every call ends in bounded time, whatever the driver does.

@@ -29,6 +29,7 @@ pub mod sight;
 pub mod swarm;
 
 mod builder;
+mod child_process;
 pub mod cmd;
 
 pub use builder::{BuildError, Builder};

@@ -60,15 +60,29 @@ impl Token {
     async fn read(&self, aside: &Aside) -> Result<Option<String>, String> {
         let path = match self {
             Token::None => return Ok(None),
-            Token::Value(token) => return Ok(Some(token.clone())),
+            Token::Value(token) => return usable(token, "ARGOSY_TOKEN").map(Some),
             Token::File(path) => path.clone(),
         };
         let read = path.clone();
         match aside.run(move || std::fs::read_to_string(read)).await {
-            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Ok(text) => usable(&text, &format!("the token file {}", path.display())).map(Some),
             Err(error) => Err(format!("cannot read the token file {}: {error}", path.display())),
         }
     }
+}
+
+/// A token as it can be sent. One that cannot would be left out, and the server would say that there is none.
+fn usable(token: &str, place: &str) -> Result<String, String> {
+    let token = token.trim();
+    if token.is_empty() {
+        return Err(format!("{place} is empty"));
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "{place} does not hold a token: it must be one line without spaces or control characters"
+        ));
+    }
+    Ok(token.to_owned())
 }
 
 /// Why a line cannot be set up at all.
@@ -116,6 +130,15 @@ struct Shared {
     first: AtomicUsize,
     config_revision: AtomicU64,
     failures: AtomicU32,
+    /// The client of single calls, with the server and token it was made for: a connection for each heartbeat of a
+    /// whole fleet is what a server that loses its streams needs least.
+    caller: Mutex<Option<Caller>>,
+}
+
+struct Caller {
+    uri: Uri,
+    token: Option<String>,
+    client: NodeServiceClient<HttpClient>,
 }
 
 /// What came of a call.
@@ -163,6 +186,7 @@ impl Link {
             first: AtomicUsize::new(first),
             config_revision: AtomicU64::new(0),
             failures: AtomicU32::new(0),
+            caller: Mutex::new(None),
         };
         let link = Self { shared: Arc::new(shared), dial: None };
         if link.shared.servers.iter().any(|uri| uri.scheme_str() == Some("https")) {
@@ -312,6 +336,8 @@ impl Link {
         let on_the_way = [ErrorCode::Unavailable, ErrorCode::DeadlineExceeded, ErrorCode::Canceled];
         if on_the_way.contains(&error.code) {
             self.next_server();
+            // A connection on which nothing comes back is not used again.
+            *self.shared.caller.lock().unwrap_or_else(PoisonError::into_inner) = None;
             let failures = self.shared.failures.fetch_add(1, Ordering::Relaxed) + 1;
             let why = sentence(&error);
             if failures < FAILURES_MAX {
@@ -339,8 +365,8 @@ impl Link {
         let mut last = String::new();
         for _ in 0..self.shared.servers.len() {
             let uri = self.server();
-            let config =
-                self.config(&uri).await.map_err(Loss::Refused)?.with_protocol(Protocol::Grpc);
+            let token = self.token().await?;
+            let config = config(&uri, token.as_deref()).with_protocol(Protocol::Grpc);
             let builder = Http2Connection::builder()
                 .establishment_timeout(CONNECT_MAX)
                 .keep_alive_interval(PING_EVERY)
@@ -367,23 +393,28 @@ impl Link {
     }
 
     async fn caller(&self) -> Result<NodeServiceClient<HttpClient>, Loss> {
-        let uri = self.server();
+        let (uri, token) = (self.server(), self.token().await?);
+        let kept = || self.shared.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(caller) = &*kept()
+            && caller.uri == uri
+            && caller.token == token
+        {
+            return Ok(caller.client.clone());
+        }
         let builder = HttpClient::builder().establishment_timeout(CONNECT_MAX);
         let client = if uri.scheme_str() == Some("https") {
             builder.with_tls(self.tls().map_err(Loss::Refused)?)
         } else {
             builder.plaintext()
         };
-        let config = self.config(&uri).await.map_err(Loss::Refused)?.with_default_timeout(CALL_MAX);
-        Ok(NodeServiceClient::new(client, config))
+        let config = config(&uri, token.as_deref()).with_default_timeout(CALL_MAX);
+        let client = NodeServiceClient::new(client, config);
+        *kept() = Some(Caller { uri, token, client: client.clone() });
+        Ok(client)
     }
 
-    async fn config(&self, uri: &Uri) -> Result<ClientConfig, String> {
-        let config = ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
-        Ok(match self.shared.token.read(&self.shared.aside).await? {
-            Some(token) => config.with_default_header("authorization", format!("Bearer {token}")),
-            None => config,
-        })
+    async fn token(&self) -> Result<Option<String>, Loss> {
+        self.shared.token.read(&self.shared.aside).await.map_err(Loss::Refused)
     }
 
     fn server(&self) -> Uri {
@@ -430,6 +461,14 @@ impl Link {
     fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         let made = self.shared.tls.get_or_init(|| tls(self.shared.ca_file.as_deref()));
         made.clone()
+    }
+}
+
+fn config(uri: &Uri, token: Option<&str>) -> ClientConfig {
+    let config = ClientConfig::new(uri.clone()).with_default_max_message_size(MESSAGE_LEN_MAX);
+    match token {
+        Some(token) => config.with_default_header("authorization", format!("Bearer {token}")),
+        None => config,
     }
 }
 
@@ -560,3 +599,6 @@ pub(crate) fn sentence(error: &ConnectError) -> String {
     let message = error.message.as_deref().unwrap_or_default();
     format!("{}: {message}", error.code.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -319,6 +319,11 @@ impl Default for Aside {
 }
 
 impl Aside {
+    /// Whether the last that was begun has ended.
+    pub(crate) fn is_free(&self) -> bool {
+        0 < self.free.available_permits()
+    }
+
     /// Does it, or gives it up. What was given up may still be done later, if the disk wakes.
     ///
     /// # Errors

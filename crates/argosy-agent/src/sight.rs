@@ -6,14 +6,14 @@
 
 use crate::check::CheckOutcome;
 use crate::clock::Clock;
-use crate::driver::{Collector, Found, Round, Watcher, gpu_metrics};
+use crate::driver::{Collector, Found, Round, Watcher, gpu_metrics, node_metrics};
 use crate::gpu::fake::SharedFake;
 use crate::gpu::{Inventory, Sweep};
 use crate::host::{Busy, Host, Roots};
 use crate::inject::{self, Asked, Injections};
 use crate::log::{Line, Logs, Position, Problem, Source};
 use crate::metrics::Figures;
-use crate::record::replace_file;
+use crate::record::{Aside, replace_file};
 use crate::signal::{Signal, SignalKind};
 use crate::watch::flood::Flood;
 use crate::watch::gpu::{Expected, GpuWatch, Memory};
@@ -160,14 +160,16 @@ pub fn open(options: Options) -> Sight {
             host_watch: HostWatch::default(),
             file: gpus_file,
             boot_id,
+            aside: Aside::default(),
             written: None,
             figures: figures.clone(),
         },
-        meter: Meter { busy: Busy::new(options.roots), figures: figures.clone() },
+        meter: Meter { busy: Busy::new(options.roots) },
         ears: Ears {
             known,
             logs,
             position_file,
+            aside: Aside::default(),
             lines,
             fake,
             injections: options.injections,
@@ -232,6 +234,7 @@ pub struct Eyes {
     host_watch: HostWatch,
     file: PathBuf,
     boot_id: String,
+    aside: Aside,
     /// When the memory was last written down.
     written: Option<Timestamp>,
     figures: Arc<Figures>,
@@ -243,14 +246,10 @@ impl Watcher for Eyes {
         let none = Inventory::default();
         let inventory = seen.inventory.unwrap_or(&none);
         self.figures.inventoried(inventory);
-        match seen.sweep {
-            Ok(sweep) => self.figures.swept(sweep),
-            Err(_) => self.figures.sweep_failed(),
-        }
         let (mut looked, remembered) = {
             let mut known = lock(&self.known);
             known.learn(inventory);
-            let looked = known.gpus.on(seen.sweep.as_ref(), inventory, seen.now);
+            let looked = known.gpus.on(seen.sweep.as_ref(), inventory, seen.steady);
             let xid = known.lines.outcome(&known.sources, &known.problems);
             let (boot_id, gpus) = (self.boot_id.clone(), known.gpus.memory().clone());
             let mut found = Found {
@@ -261,10 +260,17 @@ impl Watcher for Eyes {
             found.outcomes.extend(self.host.is_some().then_some(xid));
             (found, Remembered { boot_id, gpus })
         };
-        self.remember(remembered, !looked.signals.is_empty(), seen.now).await;
-        let (outcome, signals) = self.host(inventory, seen.now).await;
+        self.remember(remembered, !looked.signals.is_empty(), seen.steady).await;
+        let (outcome, signals) = self.host(inventory, seen.steady).await;
         looked.outcomes.extend(outcome);
         looked.signals.extend(signals);
+        // What is watched goes by a clock that is never set; what is told, by the one that people read.
+        let apart = seen.now.duration_since(seen.steady);
+        for signal in &mut looked.signals {
+            for time in [&mut signal.first, &mut signal.last] {
+                *time = time.saturating_add(apart).unwrap_or(*time);
+            }
+        }
         looked
     }
 }
@@ -293,48 +299,48 @@ impl Eyes {
         if !news && !due {
             return;
         }
-        self.written = Some(now);
         let file = self.file.clone();
-        // The check `agent` says that the disk is full; what is lost here is the memory of a restart.
-        write("what is known of GPUs", move || {
+        // The check `agent` says that the disk is full; what is lost here is the memory of a restart, until the next
+        // round.
+        let written = write(&self.aside, "what is known of GPUs", move || {
             replace_file(&file, &serde_json::to_vec(&remembered)?)
-        })
-        .await;
+        });
+        self.written = if written.await { Some(now) } else { None };
     }
 }
 
-/// Writes on another thread: a disk that hangs must not keep this one.
-async fn write(what: &str, write: impl FnOnce() -> std::io::Result<()> + Send + 'static) {
-    let writing = tokio::task::spawn_blocking(write);
-    match tokio::time::timeout(WRITE_MAX, writing).await {
-        Ok(Ok(Ok(()))) => {}
-        Ok(Ok(Err(error))) => tracing::debug!(%error, what, "cannot write it down"),
-        Ok(Err(_)) | Err(_) => tracing::debug!(what, "cannot write it down in time"),
+/// Writes on another thread, and says whether it was done: a disk that hangs must not keep this one, and takes one
+/// thread however often it is tried.
+async fn write(
+    aside: &Aside,
+    what: &str,
+    write: impl FnOnce() -> std::io::Result<()> + Send + 'static,
+) -> bool {
+    if !aside.is_free() {
+        tracing::debug!(what, "the last write has not come back; not written down");
+        return false;
     }
+    match tokio::time::timeout(WRITE_MAX, aside.run(write)).await {
+        Ok(Ok(())) => return true,
+        Ok(Err(error)) => tracing::debug!(%error, what, "cannot write it down"),
+        Err(_) => tracing::debug!(what, "cannot write it down in time"),
+    }
+    false
 }
 
 /// Measures how busy the machine is, after each heartbeat.
 pub struct Meter {
     busy: Busy,
-    figures: Arc<Figures>,
 }
 
 #[async_trait]
 impl Collector for Meter {
     async fn collect(&mut self, sweep: Option<&Sweep>) -> Option<NodeMetrics> {
-        match sweep {
-            Some(sweep) => self.figures.swept(sweep),
-            None => self.figures.sweep_failed(),
-        }
         let (cpu, memory) = self.busy.read();
         let gpus: Vec<_> =
             sweep.into_iter().flat_map(|sweep| &sweep.gpus).map(gpu_metrics).collect();
         let measured = cpu.is_some() || memory.is_some() || !gpus.is_empty();
-        measured.then(|| NodeMetrics {
-            cpu_usage_percent: cpu.unwrap_or_default(),
-            memory_usage_percent: memory.unwrap_or_default(),
-            gpus,
-        })
+        measured.then(|| node_metrics(cpu, memory, gpus))
     }
 }
 
@@ -343,6 +349,7 @@ pub struct Ears {
     known: Shared,
     logs: Option<Logs>,
     position_file: PathBuf,
+    aside: Aside,
     lines: Option<mpsc::Receiver<String>>,
     fake: Option<SharedFake>,
     injections: Option<Injections>,
@@ -365,8 +372,7 @@ impl Ears {
         let mut look_at = in_a_moment(LOOK_EVERY);
         loop {
             let due = self.flood.next_due();
-            let wait = due.map(|due| Duration::try_from(due.duration_since(self.clock.now())));
-            // At most a look's time: a clock that was set back must not hold counts for ever.
+            let wait = due.map(|due| Duration::try_from(due.duration_since(self.clock.steady())));
             let wait = wait.map(|wait| wait.unwrap_or_default().min(LOOK_EVERY));
             let signals = tokio::select! {
                 line = line_of(&mut self.logs), if gpus_known => {
@@ -403,7 +409,7 @@ impl Ears {
                 () = self.stop.asked.notified() => return self.finish().await,
                 () = self.sender.closed() => return,
             };
-            let now = self.clock.now();
+            let now = self.clock.steady();
             let mut out: Vec<_> =
                 signals.into_iter().filter_map(|signal| self.flood.on(signal, now)).collect();
             out.extend(self.flood.due(now));
@@ -458,7 +464,7 @@ impl Ears {
         let position = position.unwrap_or_else(|| reached.clone());
         let next = (position != reached).then(|| (reached, in_a_moment(POSITION_AFTER)));
         let file = self.position_file.clone();
-        write("how far logs were read", move || position.save(&file)).await;
+        write(&self.aside, "how far logs were read", move || position.save(&file)).await;
         next
     }
 }
@@ -498,3 +504,6 @@ async fn asked_of(injections: &mut Option<Injections>) -> Asked {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

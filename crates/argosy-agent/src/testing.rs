@@ -26,3 +26,14 @@ impl Drop for Dir {
         _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// Looks again and again until it is so: for what other processes do, which no clock of ours moves.
+pub(crate) async fn poll<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..6_000 {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("never: {what}");
+}

@@ -313,10 +313,14 @@ pub struct Gpu {
 /// What a node last measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeMetrics {
+    /// In percent; absent if it could not be measured, as is what follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cpu_percent: Option<f32>,
     /// In percent.
-    pub cpu_percent: f32,
-    /// In percent.
-    pub memory_percent: f32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub memory_percent: Option<f32>,
     /// Jobs that wait for its pool, if it knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0)]
@@ -803,16 +807,20 @@ pub struct MetricsPoint {
     /// When.
     #[schema(format = "date-time")]
     pub at: String,
-    /// The mean of its GPUs, in percent.
-    #[schema(minimum = 0, maximum = 100)]
-    pub gpu_percent: u8,
+    /// The mean of its GPUs, in percent; absent if no GPU was measured, as is what follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 100)]
+    pub gpu_percent: Option<u8>,
     /// In percent.
-    #[schema(minimum = 0, maximum = 100)]
-    pub cpu_percent: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 100)]
+    pub cpu_percent: Option<u8>,
     /// In percent.
-    #[schema(minimum = 0, maximum = 100)]
-    pub memory_percent: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 100)]
+    pub memory_percent: Option<u8>,
     /// The hottest of its GPUs, in degrees Celsius.
-    #[schema(minimum = 0, maximum = 255)]
-    pub temperature: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 255)]
+    pub temperature: Option<u8>,
 }

@@ -185,29 +185,35 @@ impl Rest {
 
     /// What the provider answers, if it says yes. A look is repeated a little if the answer is lost.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value, Failed> {
-        let attempts = async {
-            let mut pauses = PAUSES.iter();
-            loop {
-                let failed = match self.attempt(call).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(failed) => failed,
-                };
-                let again = call.effect == Effect::Look && passes(&failed);
-                match pauses.next().filter(|_| again) {
-                    Some(pause) => tokio::time::sleep(*pause).await,
-                    None => return Err(failed),
-                }
-            }
-        };
         let late = || Failed::Lost(self.lost(call.effect, "it did not answer in time"));
-        tokio::time::timeout(self.total_max, attempts).await.unwrap_or_else(|_| Err(late()))
+        let mut left = self.total_max;
+        let mut pauses = PAUSES.iter();
+        loop {
+            // The time begins behind our own queues, which have theirs: what waited there was never sent, and is not
+            // in doubt.
+            self.queue(&self.bucket).await?;
+            if let Some(narrow) = call.narrow {
+                self.queue(narrow).await?;
+            }
+            let began = self.clock.monotonic();
+            let attempt = tokio::time::timeout(left, self.attempt(call)).await;
+            let failed = match attempt.unwrap_or_else(|_| Err(late())) {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
+            };
+            left = left.saturating_sub(self.clock.monotonic().saturating_sub(began));
+            let again = call.effect == Effect::Look && passes(&failed);
+            match pauses.next().filter(|pause| again && **pause < left) {
+                Some(pause) => {
+                    tokio::time::sleep(*pause).await;
+                    left = left.saturating_sub(*pause);
+                }
+                None => return Err(failed),
+            }
+        }
     }
 
     async fn attempt(&self, call: &Call<'_>) -> Result<Value, Failed> {
-        self.queue(&self.bucket).await?;
-        if let Some(narrow) = call.narrow {
-            self.queue(narrow).await?;
-        }
         let mut request = self
             .client
             .request(call.method.clone(), call.url.clone())

@@ -303,7 +303,20 @@ impl SimulatedCloud {
         tokio::task::spawn_blocking(move || cloud.write(&path, appender)).await?
     }
 
-    fn write(&self, path: &Path, mut place: OwnedMutexGuard<Option<Appender>>) -> io::Result<()> {
+    fn write(&self, path: &Path, place: OwnedMutexGuard<Option<Appender>>) -> io::Result<()> {
+        let written = self.write_unsaved(path, place);
+        if written.is_err() {
+            // What was taken for it is not in the file: the next who comes writes everything.
+            self.world().unsaved();
+        }
+        written
+    }
+
+    fn write_unsaved(
+        &self,
+        path: &Path,
+        mut place: OwnedMutexGuard<Option<Appender>>,
+    ) -> io::Result<()> {
         // Taken, so that after a failure everything is written anew.
         if let Some(mut appender) = place.take() {
             let added = self.world().save_changed()?;

@@ -593,10 +593,10 @@ export interface MetricsHistory {
 
 export interface MetricsPoint {
   at: string;
-  cpu_percent: number;
-  gpu_percent: number;
-  memory_percent: number;
-  temperature: number;
+  cpu_percent?: number;
+  gpu_percent?: number;
+  memory_percent?: number;
+  temperature?: number;
 }
 
 export interface Node {
@@ -698,8 +698,8 @@ export interface NodeList {
 }
 
 export interface NodeMetrics {
-  cpu_percent: number;
-  memory_percent: number;
+  cpu_percent?: number;
+  memory_percent?: number;
   pending_jobs?: number;
   queue_depth?: number;
 }

@@ -23,6 +23,10 @@ pub(super) struct Line {
     state: State,
     /// Tries in a row that came to nothing.
     failures: u32,
+    /// Since when something is told on the stream.
+    attached_at: Option<Timestamp>,
+    /// Streams in a row that ended soon after their first word.
+    short: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +61,23 @@ const WORDLESS_MAX: u32 = 2;
 /// something in between may answer pings for a control plane that is long gone.
 const UNANSWERED_MAX: u32 = 2;
 
+/// A stream that ended sooner than this after its first word was none: whoever accepts and dies is left alone for
+/// longer each time, as one who does not accept is.
+const LIVED_MIN: SignedDuration = SignedDuration::from_secs(60);
+
 impl Line {
+    /// The clock was set by this much.
+    pub(super) fn shift(&mut self, by: SignedDuration) {
+        self.attached_at = self.attached_at.map(|at| later(at, by));
+    }
+
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Attached | State::Calling)
+    }
+
+    /// Whether the stream lived for a while.
+    fn lived(&self, now: Timestamp) -> bool {
+        self.attached_at.is_some_and(|at| LIVED_MIN <= now.duration_since(at))
     }
 
     pub(super) fn is_calling(&self) -> bool {
@@ -74,6 +92,7 @@ impl Agent {
         self.outbox.unanswered = 0;
         if self.line.state == State::Opening {
             self.line.state = State::Attached;
+            self.line.attached_at = Some(now);
             self.due.line = None;
             self.due.beat = Some(now);
         }
@@ -136,14 +155,22 @@ impl Agent {
             Loss::Ended(why) if wordless => self.call(why, now, out),
             Loss::Unreachable(why) | Loss::Refused(why) | Loss::Ended(why) => {
                 self.line.state = State::Down;
+                let who = self.who.node_id.as_str();
                 let wait = if was == State::Attached {
-                    spread(&self.who.node_id, self.line.failures, RETURN_SPREAD)
+                    self.line.short =
+                        if self.line.lived(now) { 0 } else { self.line.short.saturating_add(1) };
+                    let again = self.line.short.saturating_sub(1);
+                    let longer = match again {
+                        0 => SignedDuration::ZERO,
+                        again => backoff::delay(who, again, RETRY_FIRST, RETRY_MAX),
+                    };
+                    spread(who, self.line.failures.saturating_add(again), RETURN_SPREAD) + longer
                 } else {
-                    backoff::delay(&self.who.node_id, self.line.failures, RETRY_FIRST, RETRY_MAX)
+                    backoff::delay(who, self.line.failures, RETRY_FIRST, RETRY_MAX)
                 };
                 self.due.line = Some(later(now, wait));
                 // The first of a row is news; the others are the same news.
-                if self.line.failures == 1 {
+                if self.line.failures == 1 && self.line.short <= 1 {
                     out.push(notice(true, "lost the control plane; trying again", why));
                 }
             }
@@ -175,6 +202,7 @@ impl Agent {
     }
 
     fn registration_unanswered(&mut self) {
+        (self.asked, self.asked_twice) = (None, false);
         if self.registration == Registration::Asked {
             self.registration = Registration::Wanted;
         }

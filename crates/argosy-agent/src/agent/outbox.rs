@@ -36,7 +36,7 @@ pub(super) struct Outbox {
     /// How often in a row a report was said and nothing at all was heard after it.
     pub(super) unanswered: u32,
     /// Not before this time, after a refusal.
-    not_before: Option<Timestamp>,
+    pub(super) not_before: Option<Timestamp>,
     outcomes: Vec<CheckOutcome>,
     checked_at: Option<Timestamp>,
     pub(super) waiting: Vec<Signal>,

@@ -127,6 +127,19 @@ impl Desk {
         self.on(Event::Told(told.into()))
     }
 
+    /// Lets time pass until it does this; how long it took, in seconds.
+    #[track_caller]
+    fn step_until(&mut self, word: &str) -> i64 {
+        let began = self.now;
+        for _ in 0..1000 {
+            if self.on(Event::Woke).iter().any(|done| done.starts_with(word)) {
+                return self.now.duration_since(began).as_secs();
+            }
+            self.now = self.wake.map_or(self.now, |wake| self.now.max(wake));
+        }
+        panic!("it never does: {word}");
+    }
+
     /// Lets time pass by the agent's own wake-ups; what it does, with the second at which it does it.
     fn pass(&mut self, seconds: i64) -> Vec<String> {
         let until = later(self.now, SignedDuration::from_secs(seconds));
@@ -281,6 +294,33 @@ fn an_inventory_that_changes_is_told_and_one_that_cannot_be_read_is_not() {
     let broken = Event::Described { registration, complete: false };
     assert_eq!(desk.on(broken), [""; 0]);
     assert_eq!(desk.pass(4), [""; 0]);
+}
+
+#[test]
+fn r2_i1_a_description_that_changes_while_the_last_is_unanswered_is_told() {
+    let mut desk = Desk::new();
+    desk.on(started());
+    // The driver is slow: the first registration goes without GPUs, and its answer takes its time.
+    let registration = Arc::new(RegisterNodeRequest::default());
+    desk.on(Event::Described { registration, complete: false });
+    assert_eq!(desk.told(complaint("not_found")), ["register 0", "beat"]);
+    assert_eq!(desk.on(described(8)), [""; 0]);
+    assert_eq!(desk.on(registered()), [""; 0]);
+    assert_eq!(desk.pass(4), ["3: register 8"]);
+    assert_eq!(desk.on(registered()), [""; 0]);
+    assert_eq!(desk.pass(5), [""; 0]);
+
+    // It was said again with the new description before the answer to the old one came: that answer is not
+    // about the new one.
+    desk.on(described(7));
+    desk.step_until("register 7");
+    desk.on(described(6));
+    desk.step_until("register 6");
+    desk.on(registered());
+    desk.step_until("register 6");
+    desk.on(registered());
+    let quiet = desk.pass(200);
+    assert!(!quiet.iter().any(|said| said.contains("register")), "{quiet:?}");
 }
 
 #[test]
@@ -900,6 +940,37 @@ fn a_clock_that_is_set_back_does_not_stop_heartbeats() {
     // And one that is set forward is followed at once.
     desk.now = later(desk.now, SignedDuration::from_hours(48));
     assert!(desk.on(Event::Woke).contains(&"beat".to_owned()));
+}
+
+#[test]
+fn r2_i14_a_clock_that_is_set_back_does_not_hold_a_refused_report() {
+    let mut desk = Desk::settled();
+    desk.on(checked());
+    let refused = Error { health_sequence: 2, ..complaint("unavailable") };
+    desk.told(refused);
+    desk.now = later(desk.now, SignedDuration::from_hours(-6));
+    let took = desk.step_until("report 2");
+    assert!(took <= 6, "{took} s");
+}
+
+#[test]
+fn r2_i33_a_control_plane_that_accepts_and_dies_is_left_alone_for_longer_each_time() {
+    let mut desk = Desk::settled();
+    desk.pass(120);
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        desk.on(Event::Lost(Loss::Ended("reset".to_owned())));
+        waits.push(desk.step_until("attach"));
+        desk.on(welcome(1));
+    }
+    assert!(waits[0] <= 5, "a restart is over soon: {waits:?}");
+    assert!(waits[..3].iter().all(|wait| *wait <= 10), "{waits:?}");
+    assert!(48 <= waits[9], "{waits:?}");
+    // One that stays for a minute is forgiven.
+    desk.pass(61);
+    desk.on(Event::Lost(Loss::Ended("reset".to_owned())));
+    let wait = desk.step_until("attach");
+    assert!(wait <= 5, "{wait} s");
 }
 
 #[test]

@@ -115,7 +115,7 @@ const GPU_MAX: Duration = Duration::from_secs(10);
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     debug_assert_eq!(GPU_MAX, Options::default().deadline, "a doctor waits as long as the agent");
     let config = Config::read(args.config.as_deref());
-    let config = config.and_then(|config| config.with_environment(std::env::vars()));
+    let config = config.and_then(|config| config.with_own_environment());
     let findings = examine(&args, config, &Setup::here()).await?;
     let worst = findings.iter().map(|finding| finding.state).max();
     print(&match args.output {

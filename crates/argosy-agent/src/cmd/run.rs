@@ -3,6 +3,7 @@
 use super::gpus::Choice;
 use crate::Builder;
 use crate::agent::Exit;
+use crate::child_process;
 use crate::clock::{Clock, System};
 use crate::command::{Failure, Handler, Order, Outcome, Progress};
 use crate::config::{Config, ConfigError, labels};
@@ -106,7 +107,7 @@ impl Args {
     /// # Errors
     /// What is wrong with any of them.
     pub fn resolve(self) -> Result<Config, ConfigError> {
-        let mut config = Config::read(self.config.as_deref())?.with_environment(std::env::vars())?;
+        let mut config = Config::read(self.config.as_deref())?.with_own_environment()?;
         if !self.server.is_empty() {
             config.servers = self.server;
         }
@@ -371,7 +372,7 @@ async fn machine(config: &Config, identity: &Identity, roots: &Roots) -> Registe
 
 /// Switches the machine off through its service manager, so that everything else is stopped in order.
 async fn power_off() -> anyhow::Result<()> {
-    let mut command = tokio::process::Command::new("systemctl");
+    let mut command = child_process::command("systemctl");
     let status = command.arg("poweroff").status().await.context("cannot run systemctl poweroff")?;
     if !status.success() {
         bail!("systemctl poweroff ended with {status}");

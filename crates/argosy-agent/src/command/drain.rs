@@ -1,7 +1,7 @@
 //! Draining: waits until nothing uses a GPU and the hook has ended well, until the deadline.
 
 use super::{Drained, Outcome, Progress};
-use crate::gpu::{GpuError, Process, Sweep};
+use crate::gpu::{GpuError, Process, Sweep, is_gone};
 use std::collections::BTreeSet;
 
 /// What still runs on the GPUs of a machine.
@@ -38,8 +38,8 @@ pub fn busy(sweep: &Result<Sweep, GpuError>, ours: &BTreeSet<u32>) -> Busy {
             }
         }
     }
-    // What fell off the bus runs nothing; any other that cannot be read might.
-    let mut unsure = sweep.unreadable.iter().filter(|(_, why)| *why != "GPU_IS_LOST");
+    // What is gone runs nothing; any other that cannot be read might.
+    let mut unsure = sweep.unreadable.iter().filter(|(_, why)| !is_gone(why));
     if let (true, Some((index, why))) = (found.is_empty(), unsure.next()) {
         return Busy::Unknown(format!("GPU {index} cannot be read: {why}"));
     }

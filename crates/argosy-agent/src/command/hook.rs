@@ -4,11 +4,14 @@
 //! nothing that came over the wire is an argument.
 
 use super::{Failure, Order};
+use crate::child_process::{self, Group, Starter};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::process::{ChildStderr, Command};
+use tokio::process::ChildStderr;
+
+static STARTER: Starter = Starter::new();
 
 /// How much of what a hook writes is quoted when it fails, in bytes. The rest is read and thrown away.
 const QUOTE_LEN_MAX: u64 = 512;
@@ -26,25 +29,27 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Runs it with a word: `cordon`, `uncordon`, `drain` or `terminate`. Dropped, it is killed.
+    /// Runs it with a word: `cordon`, `uncordon`, `drain` or `terminate`. Dropped or too late, it is killed with
+    /// everything it started: a `kubectl` that ran on would work beside the next one.
     ///
     /// # Errors
     /// It could not be started, ended badly, or did not end in time.
     pub async fn run(&self, word: &str, order: &Order, time_max: Duration) -> Result<(), Failure> {
-        let mut child = Command::new(&self.program)
+        let mut command = child_process::command(&self.program);
+        command
             .arg(word)
-            // The agent's own credential is nobody else's.
-            .env_remove("ARGOSY_TOKEN")
             .env("ARGOSY_COMMAND_ID", &order.id)
             .env("ARGOSY_REASON", &order.reason)
             .env("ARGOSY_DEADLINE", order.deadline.map(|time| time.to_string()).unwrap_or_default())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| self.failure(&format!("could not be started: {error}")))?;
-        let stderr = child.stderr.take();
+            .process_group(0);
+        let started = STARTER.start(command).await;
+        let started =
+            started.map_err(|error| self.failure(&format!("could not be started: {error}")))?;
+        let mut child = Group::new(started);
+        let stderr = child.child().stderr.take();
         let mut text = Vec::new();
         let ended = {
             let mut reading = std::pin::pin!(read(stderr, &mut text));

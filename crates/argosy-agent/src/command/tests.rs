@@ -108,11 +108,20 @@ fn what_runs_on_gpus_is_told_and_what_cannot_be_told_is_not_nothing() {
         (Err(hung), "it cannot be told what runs on the GPUs: the driver did not answer"),
         (Ok(without("UNKNOWN")), "it cannot be told what runs on the GPUs: GPU 3 cannot be read"),
         (Ok(without("GPU_IS_LOST")), "nothing runs on a GPU"),
+        (Ok(without("NO_PERMISSION")), "it cannot be told what runs on the GPUs: GPU 3 cannot"),
         (Ok(Sweep::default()), "nothing runs on a GPU"),
     ];
     for (sweep, expected) in rows {
         let words = busy(&sweep, &ours).words();
         assert!(words.starts_with(expected), "{words}");
+    }
+}
+
+#[test]
+fn r2_i17_a_gpu_that_is_gone_by_either_word_runs_nothing() {
+    for said in ["GPU_IS_LOST", "GPU_NOT_FOUND"] {
+        let sweep = Sweep { unreadable: [(3, said.to_owned())].into(), ..Sweep::default() };
+        assert_eq!(busy(&Ok(sweep), &BTreeSet::new()), drain::Busy::Free, "{said}");
     }
 }
 

@@ -21,6 +21,19 @@ fn a_file_says_what_it_says_and_nothing_unknown() {
 }
 
 #[test]
+fn r2_i25_what_others_put_into_the_environment_does_not_matter() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let odd = || OsString::from_vec(vec![b'x', 0xff]);
+    let with = |variables: Vec<(OsString, OsString)>| Config::default().with_variables(variables);
+    let ours = |value: OsString| (OsString::from("ARGOSY_AGENT_NODE_ID"), value);
+    let read = with(vec![(odd(), odd()), ("LESS".into(), odd()), ours("gpu-2".into())]).unwrap();
+    assert_eq!(read.node_id.unwrap(), "gpu-2");
+    let error = with(vec![ours(odd())]).unwrap_err().to_string();
+    assert!(error.contains("ARGOSY_AGENT_NODE_ID") && error.contains("UTF-8"), "{error}");
+}
+
+#[test]
 fn the_environment_wins_over_the_file_and_knows_its_words() {
     let with = |name: &str, value: &str| {
         let variables = [(name.to_owned(), value.to_owned()), ("PATH".to_owned(), "x".to_owned())];

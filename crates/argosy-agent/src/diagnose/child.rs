@@ -1,5 +1,6 @@
 //! The agent's side of a test: starts the child, listens to it, and gives it up at the deadline.
 
+use crate::child_process::{self, Starter};
 use crate::diagnose::plan::{Plan, Test};
 use crate::diagnose::talk::{LINE_LEN_MAX, Refusal, STRANGE_LINES_MAX, Said};
 use crate::diagnose::{Diagnosis, Progress, quick};
@@ -8,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
+
+static STARTER: Starter = Starter::new();
 
 /// How much of what the child wrote as errors is kept: its last words.
 const LAST_WORDS_MAX: usize = 4096;
@@ -105,7 +108,7 @@ async fn run_children(
         let mut parts = Vec::new();
         for (test, done) in steps.iter().zip(0_u32..) {
             let plan = Plan { test: *test, ..plan.clone() };
-            let child = running.insert(start(exe, &plan)?);
+            let child = running.insert(start(exe, &plan).await?);
             let part = listen(child, |progress| {
                 last.clone_from(&progress.message);
                 let percent = (f64::from(done) * 100.0 + progress.percent) / count;
@@ -126,8 +129,8 @@ async fn run_children(
     parts
 }
 
-fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
-    let mut command = Command::new(exe);
+async fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
+    let mut command = child_process::command(exe);
     command.arg("diagnose").arg("--worker");
     for (name, value) in plan.parameters() {
         command.arg(format!("{name}={value}"));
@@ -146,9 +149,9 @@ fn start(exe: &Path, plan: &Plan) -> Result<Child, DiagnoseError> {
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    command.spawn().map_err(|source| DiagnoseError::Start { program: exe.to_owned(), source })
+        .stderr(Stdio::piped());
+    let started = STARTER.start(command).await;
+    started.map_err(|source| DiagnoseError::Start { program: exe.to_owned(), source })
 }
 
 /// Hears the child out. Its standard input stays open meanwhile: the child ends with it.

@@ -31,6 +31,9 @@ const AROUND: Duration = Duration::from_secs(120);
 /// One product of each kind on a slow GPU, with its hash.
 const RUN_MAX: Duration = Duration::from_millis(200);
 
+/// One run of the copies of `bandwidth` on all GPUs, which take turns: eight H100s need a quarter of a second.
+const BANDWIDTH_RUN_MAX: Duration = Duration::from_millis(500);
+
 /// A test, on which GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -142,7 +145,8 @@ impl Test {
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         AROUND
             + match self {
-                Self::Quick | Self::Bandwidth { .. } => Duration::ZERO,
+                Self::Quick => Duration::ZERO,
+                Self::Bandwidth { runs } => BANDWIDTH_RUN_MAX * runs,
                 // Memory may end its last pass late.
                 Self::Memory { seconds: limit, .. } => seconds(limit).mul_f64(1.2),
                 Self::Stress { seconds: limit } => seconds(limit),

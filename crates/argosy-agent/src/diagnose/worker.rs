@@ -8,6 +8,7 @@ use crate::diagnose::plan::{Plan, Test};
 use crate::diagnose::sensor::{Facts, Sensor};
 use crate::diagnose::talk::{Refusal, Said};
 use crate::diagnose::{Diagnosis, GpuDiagnosis, Progress, bandwidth, compute, memory, stress};
+use rustix::process::{Signal, getpid, kill_process};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,10 @@ pub fn main(plan: &Plan) -> ExitCode {
     let watcher = std::thread::Builder::new().name("agent-watch".to_owned()).spawn(|| {
         let mut byte = [0];
         while std::io::stdin().read(&mut byte).is_ok_and(|count| 0 < count) {}
-        std::process::exit(1);
+        // Not `exit`: that runs what the driver's library has for the end, which hangs in a driver that hangs.
+        if let Err(error) = kill_process(getpid(), Signal::KILL) {
+            eprintln!("the child cannot end itself: {error}");
+        }
     });
     if let Err(error) = watcher {
         eprintln!("the child cannot watch for its agent's end: {error}");

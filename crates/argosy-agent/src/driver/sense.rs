@@ -5,8 +5,10 @@ use crate::agent::Event;
 use crate::check::{CheckOutcome, Word};
 use crate::clock::Clock;
 use crate::gpu::{Gpu, GpuError, GpuIdentity, Inventory, Sweep};
+use crate::metrics::Figures;
 use crate::signal::Signal;
 use argosy_api::rpc::node::{self, GpuMetrics, NodeMetrics, RegisterNodeRequest};
+use argosy_api::rpc::unmeasured;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
@@ -47,6 +49,8 @@ pub struct Round<'a> {
     pub sweep: &'a Result<Sweep, GpuError>,
     /// The time.
     pub now: Timestamp,
+    /// The time on the clock that is never set: for how long something lasts.
+    pub steady: Timestamp,
 }
 
 /// What a round found.
@@ -86,30 +90,55 @@ pub struct GpusOnly;
 impl Collector for GpusOnly {
     async fn collect(&mut self, sweep: Option<&Sweep>) -> Option<NodeMetrics> {
         let gpus = &sweep?.gpus;
-        (!gpus.is_empty()).then(|| NodeMetrics {
-            gpus: gpus.iter().map(gpu_metrics).collect(),
-            ..NodeMetrics::default()
-        })
+        (!gpus.is_empty()).then(|| node_metrics(None, None, gpus.iter().map(gpu_metrics).collect()))
     }
+}
+
+/// How busy a machine is, in the words of the wire; both shares in percent.
+pub(crate) fn node_metrics(
+    cpu: Option<f32>,
+    memory: Option<f32>,
+    gpus: Vec<GpuMetrics>,
+) -> NodeMetrics {
+    let mut set = 0;
+    let cpu_usage_percent = unmeasured::write(&mut set, unmeasured::CPU, cpu);
+    let memory_usage_percent = unmeasured::write(&mut set, unmeasured::MEMORY, memory);
+    NodeMetrics { cpu_usage_percent, memory_usage_percent, gpus, unmeasured: set }
 }
 
 /// How busy a GPU is, in the words of the wire.
 pub(crate) fn gpu_metrics(gpu: &crate::gpu::Reading) -> GpuMetrics {
-    let errors =
-        |counts: Option<crate::gpu::Counts>| counts.and_then(|counts| counts.volatile).unwrap_or(0);
-    let watts = gpu.power_watts.unwrap_or_default().clamp(0.0, f64::from(u32::MAX));
-    GpuMetrics {
+    let errors = |counts: Option<crate::gpu::Counts>| counts.and_then(|counts| counts.volatile);
+    let celsius = gpu.temperature_celsius.and_then(|celsius| i32::try_from(celsius).ok());
+    let watts = gpu.power_watts.filter(|watts| watts.is_finite());
+    let watts = watts.map(|watts| watts.clamp(0.0, f64::from(u32::MAX)).round() as u32);
+    let percent = gpu.utilization_percent.map(|percent| percent.min(100) as f32);
+    // What the driver does not say is said to be unknown: an idle GPU is one that says so.
+    let mut set = 0;
+    let mut metrics = GpuMetrics {
         index: gpu.index,
-        temperature_celsius: gpu
-            .temperature_celsius
-            .and_then(|celsius| i32::try_from(celsius).ok())
-            .unwrap_or_default(),
-        power_watts: watts.round() as u32,
-        utilization_percent: gpu.utilization_percent.unwrap_or_default().min(100) as f32,
-        memory_used_bytes: gpu.memory_used_bytes.unwrap_or_default(),
-        ecc_corrected_total: errors(gpu.ecc_corrected),
-        ecc_uncorrected_total: errors(gpu.ecc_uncorrected),
-    }
+        temperature_celsius: unmeasured::write(&mut set, unmeasured::GPU_TEMPERATURE, celsius),
+        power_watts: unmeasured::write(&mut set, unmeasured::GPU_POWER, watts),
+        utilization_percent: unmeasured::write(&mut set, unmeasured::GPU_UTILIZATION, percent),
+        memory_used_bytes: unmeasured::write(
+            &mut set,
+            unmeasured::GPU_MEMORY,
+            gpu.memory_used_bytes,
+        ),
+        ecc_corrected_total: unmeasured::write(
+            &mut set,
+            unmeasured::GPU_ECC_CORRECTED,
+            errors(gpu.ecc_corrected),
+        ),
+        ecc_uncorrected_total: unmeasured::write(
+            &mut set,
+            unmeasured::GPU_ECC_UNCORRECTED,
+            errors(gpu.ecc_uncorrected),
+        ),
+        unmeasured: 0,
+    };
+    metrics.unmeasured = set;
+    metrics
 }
 
 /// A machine without GPUs.
@@ -144,6 +173,7 @@ impl GpuDesk {
     pub(super) fn start(
         mut gpu: Box<dyn Gpu>,
         clock: Arc<dyn Clock>,
+        figures: Arc<Figures>,
         tasks: &mut JoinSet<&'static str>,
     ) -> Self {
         let (asks, mut asked) = mpsc::channel(ASKS_MAX);
@@ -156,14 +186,14 @@ impl GpuDesk {
                         _ = answer.send(inventory);
                     }
                     Ask::Sweep(answer) => {
-                        let (_, sweep) = last.insert(look(&mut *gpu, &*clock).await);
+                        let (_, sweep) = last.insert(look(&mut *gpu, &*clock, &figures).await);
                         _ = answer.send(sweep.clone());
                     }
                     Ask::Sample(answer) => {
-                        let now = clock.now();
+                        let now = clock.steady();
                         let (_, sweep) = match last.take().filter(|last| will_do(last, now)) {
                             Some(known) => last.insert(known),
-                            None => last.insert(look(&mut *gpu, &*clock).await),
+                            None => last.insert(look(&mut *gpu, &*clock, &figures).await),
                         };
                         _ = answer.send(sweep.clone());
                     }
@@ -220,12 +250,17 @@ impl Gpu for GpuDesk {
 /// What was seen, and when.
 type Look = (Timestamp, Result<Sweep, GpuError>);
 
-async fn look(gpu: &mut dyn Gpu, clock: &dyn Clock) -> Look {
+async fn look(gpu: &mut dyn Gpu, clock: &dyn Clock, figures: &Figures) -> Look {
     let sweep = guarded("sweep", gpu.sweep()).await;
-    (clock.now(), sweep)
+    // Here the driver was asked; the answer may serve many.
+    match &sweep {
+        Ok(sweep) => figures.swept(sweep),
+        Err(_) => figures.sweep_failed(),
+    }
+    (clock.steady(), sweep)
 }
 
-/// Whether a look is young enough for a sample. Clocks may be set: one from the future is not.
+/// Whether a look is young enough for a sample.
 fn will_do((at, sweep): &Look, now: Timestamp) -> bool {
     let age_max = match sweep {
         Err(GpuError::Absent { .. }) => ABSENT_AGE_MAX,
@@ -374,7 +409,8 @@ impl Rounds {
             self.take_inventory(inventory, events).await;
         }
         let now = self.clock.now();
-        let seen = Round { inventory: inventory.as_ref(), sweep: &sweep, now };
+        let steady = self.clock.steady();
+        let seen = Round { inventory: inventory.as_ref(), sweep: &sweep, now, steady };
         let checking = AssertUnwindSafe(self.watcher.check(names, seen)).catch_unwind();
         let failed = |reason: &str, message: &str| {
             let outcome = CheckOutcome::fault("agent", Word::Degraded, reason, message);

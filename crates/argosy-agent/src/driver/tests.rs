@@ -220,7 +220,7 @@ async fn heartbeats_do_not_ask_the_driver_each_time() {
         let gpu = Asked { times: times.clone(), absent };
         let clock = Simulated::new(Timestamp::from_second(1_000_000).unwrap());
         let mut tasks = JoinSet::new();
-        let desk = GpuDesk::start(Box::new(gpu), Arc::new(clock), &mut tasks);
+        let desk = GpuDesk::start(Box::new(gpu), Arc::new(clock), Arc::default(), &mut tasks);
         for _ in 0..60 {
             assert_eq!(desk.sample().await.is_err(), absent);
             tokio::time::advance(Duration::from_secs(10)).await;
@@ -232,6 +232,58 @@ async fn heartbeats_do_not_ask_the_driver_each_time() {
             assert_eq!(load(&times), expected + more, "{absent}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_i21_a_sweep_is_counted_when_the_driver_was_asked() {
+    for (absent, line) in
+        [(false, "argosy_agent_sweep_duration_seconds_count 20"), (true, "sweeps_failed_total 2")]
+    {
+        let (times, figures) = (Arc::new(AtomicU64::new(0)), Arc::new(Figures::default()));
+        let clock = Arc::new(Simulated::new(Timestamp::from_second(1_000_000).unwrap()));
+        let mut tasks = JoinSet::new();
+        let gpu = Box::new(Asked { times: times.clone(), absent });
+        let desk = GpuDesk::start(gpu, clock, figures.clone(), &mut tasks);
+        for _ in 0..60 {
+            assert_eq!(desk.sample().await.is_err(), absent);
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert!(figures.page().contains(line), "{}", figures.page());
+    }
+}
+
+#[test]
+fn r2_i4_what_the_driver_does_not_say_is_said_to_be_unknown() {
+    use argosy_api::rpc::unmeasured;
+    let all = unmeasured::GPU_TEMPERATURE
+        | unmeasured::GPU_POWER
+        | unmeasured::GPU_UTILIZATION
+        | unmeasured::GPU_MEMORY
+        | unmeasured::GPU_ECC_CORRECTED
+        | unmeasured::GPU_ECC_UNCORRECTED;
+    let reading = crate::gpu::Reading { index: 3, ..Default::default() };
+    let metrics = gpu_metrics(&reading);
+    assert_eq!((metrics.index, metrics.unmeasured), (3, all));
+    // A GPU in MIG mode: everything but utilization. What is 0 is 0.
+    let zero = Some(crate::gpu::Counts { volatile: Some(0), aggregate: None });
+    let reading = crate::gpu::Reading {
+        temperature_celsius: Some(40),
+        power_watts: Some(0.0),
+        memory_used_bytes: Some(0),
+        ecc_corrected: zero,
+        ecc_uncorrected: zero,
+        ..reading
+    };
+    assert_eq!(gpu_metrics(&reading).unmeasured, unmeasured::GPU_UTILIZATION);
+    let idle = crate::gpu::Reading { utilization_percent: Some(0), ..reading };
+    assert_eq!(gpu_metrics(&idle).unmeasured, 0);
+    // A life-long count is not what the wire has a place for.
+    let life = Some(crate::gpu::Counts { volatile: None, aggregate: Some(7) });
+    let old = crate::gpu::Reading { ecc_corrected: life, ..idle };
+    assert_eq!(gpu_metrics(&old).unmeasured, unmeasured::GPU_ECC_CORRECTED);
+    let of = |cpu, memory| node_metrics(cpu, memory, Vec::new()).unmeasured;
+    assert_eq!(of(Some(0.0), Some(0.0)), 0);
+    assert_eq!(of(None, None), unmeasured::CPU | unmeasured::MEMORY);
 }
 
 #[test]
@@ -279,7 +331,8 @@ async fn a_sample_that_sees_a_gpu_gone_raises_the_alarm_until_a_round_has_seen_i
     let gpus = Arc::new(AtomicU64::new(8));
     let clock = Simulated::new(Timestamp::from_second(1_000_000).unwrap());
     let mut tasks = JoinSet::new();
-    let desk = GpuDesk::start(Box::new(Losing(gpus.clone())), Arc::new(clock), &mut tasks);
+    let desk =
+        GpuDesk::start(Box::new(Losing(gpus.clone())), Arc::new(clock), Arc::default(), &mut tasks);
     let (seen, beaten) = (sense::Seen::default(), Arc::new(Notify::new()));
     let (sender, mut events) = mpsc::channel(8);
     let (looks, beats) = (desk.clone(), beaten.clone());

@@ -12,6 +12,7 @@ use crate::command::{
 use crate::gpu::Process;
 use crate::record::Aside;
 use futures_util::FutureExt;
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -224,7 +225,14 @@ impl Shared {
             let past = left().is_zero();
             if let Some(outcome) = drain::verdict(&busy, &hook_state, past) {
                 return Ok(match busy {
-                    Busy::With(processes) if force => self.force(&processes, outcome).await,
+                    Busy::With(processes) if force => match Processes::of_the_driver() {
+                        Ok(known) => self.force(&known, &processes, outcome).await,
+                        Err(why) => {
+                            let message =
+                                format!("{}; nothing was ended by force: {why}", outcome.message);
+                            Outcome { message, ..outcome }
+                        }
+                    },
                     Busy::With(_) | Busy::Free | Busy::Unknown(_) => outcome,
                 });
             }
@@ -238,11 +246,11 @@ impl Shared {
     }
 
     /// Ends what still runs: first asks, then makes. Says `Forced` only if nothing is left.
-    async fn force(&self, processes: &[Process], timed_out: Outcome) -> Outcome {
-        signal(processes, rustix::process::Signal::TERM);
+    async fn force(&self, known: &Processes, processes: &[Process], timed_out: Outcome) -> Outcome {
+        known.signal(processes, rustix::process::Signal::TERM);
         tokio::time::sleep(FORCE_GRACE).await;
         if let Busy::With(left) = drain::busy(&self.desk.sweep().await, &self.ours()) {
-            signal(&left, rustix::process::Signal::KILL);
+            known.signal(&left, rustix::process::Signal::KILL);
             tokio::time::sleep(DRAIN_LOOK_EVERY).await;
         }
         match drain::busy(&self.desk.sweep().await, &self.ours()) {
@@ -264,18 +272,51 @@ impl Shared {
     }
 }
 
-/// Sends a signal to processes that are what the driver says they are. In a container their numbers may
-/// mean others.
-fn signal(processes: &[Process], signal: rustix::process::Signal) {
-    for process in processes {
-        let comm = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
-        let known = comm.is_ok_and(|comm| {
-            let comm = comm.trim();
-            !comm.is_empty() && process.name.contains(comm)
-        });
-        let pid = i32::try_from(process.pid).ok().and_then(rustix::process::Pid::from_raw);
-        if let (true, Some(pid)) = (known, pid.filter(|pid| 1 < pid.as_raw_nonzero().get())) {
-            _ = rustix::process::kill_process(pid, signal);
+/// The processes of this machine, by the numbers that the driver uses.
+struct Processes {
+    proc: PathBuf,
+}
+
+/// What the kernel calls the machine's own process numbers (`PROC_PID_INIT_INO`): a container has others.
+const MACHINES_OWN_NUMBERS: &str = "pid:[4026531836]";
+
+impl Processes {
+    /// # Errors
+    /// If the numbers that the driver names are not those that we could signal. In a container that has numbers of
+    /// its own, the name of a process proves nothing: driver and probe read it from the same wrong place.
+    fn of_the_driver() -> Result<Self, String> {
+        Self::under(PathBuf::from("/proc"))
+    }
+
+    fn under(proc: PathBuf) -> Result<Self, String> {
+        let namespace = std::fs::read_link(proc.join("self/ns/pid"));
+        if namespace.is_ok_and(|numbers| numbers.as_os_str() == MACHINES_OWN_NUMBERS) {
+            return Ok(Self { proc });
+        }
+        Err("the agent runs in a container with process numbers of its own; run it with the machine's \
+             (hostPID: true in Kubernetes, --pid=host in Docker)"
+            .to_owned())
+    }
+
+    /// Sends a signal to processes that still are what the driver said. A number that is given to another process
+    /// meanwhile is not signalled: the handle is taken before the name is looked at.
+    fn signal(&self, processes: &[Process], signal: rustix::process::Signal) {
+        for process in processes {
+            let pid = i32::try_from(process.pid).ok().and_then(rustix::process::Pid::from_raw);
+            let Some(pid) = pid.filter(|pid| 1 < pid.as_raw_nonzero().get()) else { continue };
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let comm = std::fs::read_to_string(self.proc.join(format!("{}/comm", process.pid)));
+            let known = comm.is_ok_and(|comm| {
+                let comm = comm.trim();
+                !comm.is_empty() && process.name.contains(comm)
+            });
+            if known {
+                // An error says that it is gone.
+                _ = pidfd_send_signal(&handle, signal);
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

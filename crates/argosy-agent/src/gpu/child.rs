@@ -8,6 +8,7 @@
 
 pub(crate) mod line;
 
+use crate::child_process::{self, Starter};
 use crate::gpu::{Gpu, GpuError, GpuIdentity, Inventory, Sweep};
 use async_trait::async_trait;
 use line::{Ask, LINE_LEN_MAX, Say};
@@ -19,8 +20,10 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::timeout;
+
+static STARTER: Starter = Starter::new();
 
 /// How often one question may start the child again because it died.
 ///
@@ -141,7 +144,7 @@ impl Child {
         }
         answers.begun = false;
         if self.running.is_none() {
-            match self.start() {
+            match self.start().await {
                 Ok(running) => self.running = Some(running),
                 Err(error) => {
                     let how = format!("it cannot be started: {error}");
@@ -176,17 +179,15 @@ impl Child {
         }
     }
 
-    fn start(&self) -> std::io::Result<Running> {
-        let mut process = Command::new(&self.exe)
+    async fn start(&self) -> std::io::Result<Running> {
+        let mut command = child_process::command(&self.exe);
+        command
             .args(&self.arguments)
-            // It needs no secret, and its library is not ours.
-            .env_remove("ARGOSY_TOKEN")
             .envs(self.options.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
+            .stderr(Stdio::piped());
+        let mut process = STARTER.start(command).await?;
         let missing = || std::io::Error::other("no pipe to the child");
         Ok(Running {
             stdin: process.stdin.take().ok_or_else(missing)?,

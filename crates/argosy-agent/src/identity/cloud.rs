@@ -68,8 +68,11 @@ const VALUE_LEN_MAX: usize = 128;
 pub async fn ask(roots: &Roots, options: &Options) -> Option<Cloud> {
     let vendor = read::word(&roots.sys.join("class/dmi/id/sys_vendor"));
     let may_be = |name: &str| vendor.as_deref().is_none_or(|vendor| vendor.contains(name));
+    // Machines of Amazon that Xen runs (p2, p3, g3) name Xen; their number begins with Amazon's word.
+    let number = read::word(&roots.sys.join("class/dmi/id/product_uuid"));
+    let is_ec2 = number.is_some_and(|number| number.to_ascii_lowercase().starts_with("ec2"));
     let asked = FuturesUnordered::<BoxFuture<'_, Option<Cloud>>>::new();
-    if may_be("Amazon") {
+    if may_be("Amazon") || is_ec2 {
         asked.push(aws(options.aws).boxed());
     }
     if may_be("Google") {

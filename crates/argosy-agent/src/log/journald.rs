@@ -1,7 +1,9 @@
 //! The journal, through a `journalctl` that follows it.
 
 use super::{Begin, Line, Mark, Now, Options, Problem, ProblemKind, Seen, Source, text};
+use crate::child_process::{self, Starter};
 use crate::host::read;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde::Deserialize;
 use std::io;
@@ -13,6 +15,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::Sleep;
+
+static STARTER: Starter = Starter::new();
+
+/// How long a `journalctl` that was started again must run to count as well: the kernel of a healthy machine may
+/// write nothing for hours, and one that cannot read ends at once.
+const WELL_AFTER: Duration = Duration::from_secs(10);
 
 /// The longest entry that is read, as JSON. Each byte of a line that is not text takes up to four.
 const ENTRY_LEN_MAX: usize = 64 * 1024;
@@ -34,6 +42,9 @@ pub(super) struct Journald {
     program: PathBuf,
     running: Option<(Child, ChildStdout)>,
     start_again: Option<Pin<Box<Sleep>>>,
+    starting: Option<BoxFuture<'static, io::Result<Child>>>,
+    /// When it counts as well again, unless it has ended by then.
+    well_at: Option<Pin<Box<Sleep>>>,
     pause: Duration,
     problem: Option<Problem>,
     begin: Begin,
@@ -49,6 +60,8 @@ impl Journald {
             program: options.journalctl.clone(),
             running: None,
             start_again: None,
+            starting: None,
+            well_at: None,
             pause: START_AGAIN_AFTER.0,
             problem: None,
             begin: options.begin,
@@ -56,7 +69,7 @@ impl Journald {
             entries: Entries::default(),
             now: options.now.clone(),
         };
-        journald.running = Some(journald.start()?);
+        journald.running = Some(reading(journald.command().spawn()?)?);
         Ok(journald)
     }
 
@@ -66,6 +79,11 @@ impl Journald {
 
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Seen> {
         let mut chunk = [0; CHUNK_LEN];
+        if let Some(well_at) = &mut self.well_at
+            && well_at.as_mut().poll(cx).is_ready()
+        {
+            (self.well_at, self.problem) = (None, None);
+        }
         for _ in 0..READS_MAX {
             while let Some(json) = self.entries.next() {
                 if let Some(seen) = self.seen(&json) {
@@ -88,8 +106,8 @@ impl Journald {
         Poll::Pending
     }
 
-    fn start(&self) -> io::Result<(Child, ChildStdout)> {
-        let mut command = Command::new(&self.program);
+    fn command(&self) -> Command {
+        let mut command = child_process::command(&self.program);
         command
             .args(["--follow", "--no-pager", "--all", "--quiet", "--output=json"])
             .arg("--output-fields=MESSAGE,SYSLOG_IDENTIFIER");
@@ -101,20 +119,26 @@ impl Journald {
         // Both fields are set by the journal itself: no program can write as another.
         command.args(["_TRANSPORT=kernel", "+", "_SYSTEMD_UNIT=nvidia-fabricmanager.service"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.kill_on_drop(true).spawn()?;
-        let stdout =
-            child.stdout.take().ok_or_else(|| io::Error::other("journalctl has no output"))?;
-        Ok((child, stdout))
+        command
     }
 
     fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(start_again) = &mut self.start_again {
             ready!(start_again.as_mut().poll(cx));
+            self.start_again = None;
         }
-        match self.start() {
+        if self.starting.is_none() {
+            self.starting = Some(Box::pin(STARTER.start(self.command())));
+        }
+        let Some(starting) = &mut self.starting else { return Poll::Ready(()) };
+        let started = ready!(starting.as_mut().poll(cx)).and_then(reading);
+        self.starting = None;
+        match started {
             Ok(running) => {
                 self.running = Some(running);
-                self.start_again = None;
+                self.well_at = Some(Box::pin(tokio::time::sleep(WELL_AFTER)));
+                // The new timer is to be polled, too.
+                cx.waker().wake_by_ref();
             }
             Err(error) => self.ended(&error.to_string()),
         }
@@ -122,7 +146,7 @@ impl Journald {
     }
 
     fn ended(&mut self, why: &str) {
-        self.running = None;
+        (self.running, self.well_at) = (None, None);
         self.entries = Entries::default();
         let message = format!("{why}; it is started again in {} s", self.pause.as_secs());
         let kind = ProblemKind::Failed;
@@ -148,6 +172,11 @@ impl Journald {
         };
         Some(Seen { line, mark: Mark::Journald(cursor) })
     }
+}
+
+fn reading(mut child: Child) -> io::Result<(Child, ChildStdout)> {
+    let stdout = child.stdout.take().ok_or_else(|| io::Error::other("journalctl has no output"))?;
+    Ok((child, stdout))
 }
 
 /// Whether the system's journal is there and may be read. `journalctl` itself shows a stranger less

@@ -20,6 +20,7 @@ use crate::watch::gpu::{Expected, GpuWatch, Memory};
 use crate::watch::log::LogWatch;
 use argosy_api::rpc::attach::Said;
 use argosy_api::rpc::node::{Hello, NodeMetrics, RegisterNodeRequest};
+use argosy_api::rpc::unmeasured;
 use argosy_core::plant::{self, Bug};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -417,6 +418,7 @@ impl Machine {
             let filled = 0.55 + 0.4 * f64::from(share(&reading.uuid, "memory"));
             let free = if self.works { reading.memory_free_bytes.unwrap_or(0) } else { 0 };
             argosy_api::rpc::node::GpuMetrics {
+                unmeasured: metrics.unmeasured & !unmeasured::GPU_UTILIZATION,
                 utilization_percent: percent.round(),
                 memory_used_bytes: metrics.memory_used_bytes + (free as f64 * filled) as u64,
                 ..metrics
@@ -426,6 +428,7 @@ impl Machine {
             cpu_usage_percent: (percent * 0.4 + 2.0).clamp(0.0, 100.0),
             memory_usage_percent: if self.works { 44.0 } else { 6.0 },
             gpus: gpus.collect(),
+            unmeasured: 0,
         }))
     }
 

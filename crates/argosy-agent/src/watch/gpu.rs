@@ -8,7 +8,7 @@
 mod edge;
 
 use crate::check::{CheckOutcome, Word};
-use crate::gpu::{GpuError, Inventory, Sweep};
+use crate::gpu::{GpuError, Inventory, Sweep, is_gone};
 use crate::signal::{GpuRef, Signal, SignalKind};
 use edge::{GpuMemory, apart};
 use jiff::{SignedDuration, Timestamp};
@@ -343,7 +343,7 @@ fn findings(sweep: &Sweep, expected: u32) -> Vec<Finding> {
 /// How bad it is that a GPU cannot be read, by what the driver said.
 fn unreadable_reason(said: &str) -> (Word, &'static str) {
     match said {
-        "GPU_IS_LOST" | "GPU_NOT_FOUND" => (Word::Unhealthy, "GpuLost"),
+        said if is_gone(said) => (Word::Unhealthy, "GpuLost"),
         // That we may not ask, or that our own probe fell over, is no proof against the GPU.
         "NO_PERMISSION" => (Word::Degraded, "GpuUnreadable"),
         said if said.starts_with("ProbeCrashed") => (Word::Degraded, "ProbeCrashed"),

@@ -30,14 +30,14 @@ const MEMORY_STEP: u64 = 64 * 1024 * 1024;
 pub struct HistoryPoint {
     /// Seconds on the monotonic clock.
     pub at_s: u32,
-    /// The mean of its GPUs, in percent.
-    pub gpu_percent: u8,
+    /// The mean of its GPUs, in percent; `None` if no GPU said, as in all that follows.
+    pub gpu_percent: Option<u8>,
     /// In percent.
-    pub cpu_percent: u8,
+    pub cpu_percent: Option<u8>,
     /// In percent.
-    pub memory_percent: u8,
+    pub memory_percent: Option<u8>,
     /// The hottest of its GPUs, in degrees Celsius.
-    pub temperature: u8,
+    pub temperature: Option<u8>,
 }
 
 /// The recent past of one GPU.
@@ -52,16 +52,16 @@ pub struct GpuTrack {
 /// What a GPU measured at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuMoment {
-    /// In degrees Celsius; what is colder than nothing is 0.
-    pub temperature: u8,
+    /// In degrees Celsius; what is colder than nothing is 0. `None` if it was not measured, as in all that follows.
+    pub temperature: Option<u8>,
     /// In percent.
-    pub utilization: u8,
+    pub utilization: Option<u8>,
     /// In watts.
-    pub power: u16,
+    pub power: Option<u16>,
     /// In bytes, to the next 64 MiB.
-    pub memory_used: u64,
-    /// Memory errors that were corrected and that were not, since the driver was loaded; `None` if that was
-    /// forgotten.
+    pub memory_used: Option<u64>,
+    /// Memory errors that were corrected and that were not, since the driver was loaded; `None` also if that
+    /// was forgotten.
     pub ecc: Option<(u32, u32)>,
 }
 
@@ -80,27 +80,54 @@ pub(super) struct History {
     forgot: bool,
 }
 
-/// What is kept of a GPU at one moment.
-#[derive(Clone, Copy)]
+/// What is kept of a GPU at one moment. The largest number stands for what was not measured: no GPU has it, and
+/// an `Option` of each would take twice the room for every node.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct GpuPoint {
     temperature: u8,
     utilization: u8,
-    /// `u16::MAX` for a GPU that was not measured: no GPU draws that much.
     power: u16,
     /// In steps.
     memory: u16,
 }
 
 impl GpuPoint {
-    const NONE: Self = Self { temperature: 0, utilization: 0, power: u16::MAX, memory: 0 };
+    const NONE: Self =
+        Self { temperature: u8::MAX, utilization: u8::MAX, power: u16::MAX, memory: u16::MAX };
+
+    fn of(gpu: &GpuSample) -> Self {
+        let steps = |bytes: u64| {
+            u16::try_from(bytes.div_ceil(MEMORY_STEP)).unwrap_or(u16::MAX).min(u16::MAX - 1)
+        };
+        Self {
+            temperature: gpu
+                .temperature
+                .map_or(u8::MAX, |degrees| celsius(degrees).min(u8::MAX - 1)),
+            utilization: gpu.utilization.map_or(u8::MAX, percent),
+            power: gpu.power.map_or(u16::MAX, |watts| watts.min(u16::MAX - 1)),
+            memory: gpu.memory_used.map_or(u16::MAX, steps),
+        }
+    }
+
+    fn moment(self, ecc: Option<(u32, u32)>) -> GpuMoment {
+        let byte = |value: u8| (value != u8::MAX).then_some(value);
+        let word = |value: u16| (value != u16::MAX).then_some(value);
+        GpuMoment {
+            temperature: byte(self.temperature),
+            utilization: byte(self.utilization),
+            power: word(self.power),
+            memory_used: word(self.memory).map(|steps| u64::from(steps) * MEMORY_STEP),
+            ecc,
+        }
+    }
 }
 
-/// The error counts of a GPU became these.
+/// The error counts of a GPU became these, or are not known any more.
 #[derive(Clone, Copy)]
 struct Change {
     at_s: u32,
     index: u16,
-    counts: (u32, u32),
+    counts: Option<(u32, u32)>,
 }
 
 impl History {
@@ -122,12 +149,7 @@ impl History {
         let mut row = vec![GpuPoint::NONE; self.width];
         for gpu in placed(sample) {
             let Some(place) = row.get_mut(usize::from(gpu.index)) else { continue };
-            *place = GpuPoint {
-                temperature: u8::try_from(gpu.temperature.clamp(0, 255)).unwrap_or(u8::MAX),
-                utilization: percent(gpu.utilization),
-                power: gpu.power.min(u16::MAX - 1),
-                memory: u16::try_from(gpu.memory_used.div_ceil(MEMORY_STEP)).unwrap_or(u16::MAX),
-            };
+            *place = GpuPoint::of(gpu);
         }
         self.points.push_back(point);
         self.gpus.extend(row);
@@ -164,9 +186,9 @@ impl History {
 
     fn note_errors(&mut self, sample: &Sample, at_s: u32) {
         for gpu in placed(sample) {
-            let counts = (gpu.ecc_corrected, gpu.ecc_uncorrected);
+            let counts = gpu.ecc_corrected.zip(gpu.ecc_uncorrected);
             let known = self.changes.iter().rev().find(|change| change.index == gpu.index);
-            let same = known.map_or(counts == (0, 0), |known| known.counts == counts);
+            let same = known.map_or(counts == Some((0, 0)), |known| known.counts == counts);
             if same {
                 continue;
             }
@@ -190,14 +212,8 @@ impl History {
             let column = self.gpus.iter().skip(index).step_by(self.width.max(1));
             let padded = std::iter::repeat_n(None, missing).chain(column.map(Some));
             let moments = self.points.iter().zip(padded).map(|(point, gpu)| {
-                let gpu = gpu.filter(|gpu| gpu.power != u16::MAX)?;
-                Some(GpuMoment {
-                    temperature: gpu.temperature,
-                    utilization: gpu.utilization,
-                    power: gpu.power,
-                    memory_used: u64::from(gpu.memory) * MEMORY_STEP,
-                    ecc: self.errors(index, point.at_s),
-                })
+                let gpu = gpu.filter(|gpu| **gpu != GpuPoint::NONE)?;
+                Some(gpu.moment(self.errors(index, point.at_s)))
             });
             GpuTrack { index, moments: moments.collect() }
         };
@@ -208,21 +224,19 @@ impl History {
     fn errors(&self, index: usize, at_s: u32) -> Option<(u32, u32)> {
         let theirs = |change: &&Change| usize::from(change.index) == index && change.at_s <= at_s;
         let known = self.changes.iter().rev().find(theirs).map(|change| change.counts);
-        known.or((!self.forgot).then_some((0, 0)))
+        known.unwrap_or((!self.forgot).then_some((0, 0)))
     }
 }
 
 impl HistoryPoint {
     fn of(sample: &Sample, monotonic: Duration) -> Self {
-        let count = u16::try_from(sample.gpus.len().max(1)).unwrap_or(u16::MAX);
-        let sum: f32 = sample.gpus.iter().map(|gpu| gpu.utilization).sum();
-        let hottest = sample.gpus.iter().map(|gpu| gpu.temperature).max().unwrap_or(0);
+        let hottest = sample.gpus.iter().filter_map(|gpu| gpu.temperature).max();
         Self {
             at_s: u32::try_from(monotonic.as_secs()).unwrap_or(u32::MAX),
-            gpu_percent: percent(sum / f32::from(count)),
-            cpu_percent: percent(sample.cpu_percent),
-            memory_percent: percent(sample.memory_percent),
-            temperature: u8::try_from(hottest.clamp(0, 255)).unwrap_or(u8::MAX),
+            gpu_percent: sample.gpu_work().mean().map(percent),
+            cpu_percent: sample.cpu_percent.map(percent),
+            memory_percent: sample.memory_percent.map(percent),
+            temperature: hottest.map(celsius),
         }
     }
 }
@@ -235,6 +249,10 @@ fn placed(sample: &Sample) -> impl Iterator<Item = &GpuSample> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
 fn percent(value: f32) -> u8 {
     value.clamp(0.0, 100.0) as u8
+}
+
+fn celsius(degrees: i16) -> u8 {
+    u8::try_from(degrees.clamp(0, 255)).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use argosy_core::node::GPUS_MAX;
 
-/// Measurements of one heartbeat. 0 stands for what was not measured, as on the wire.
+/// Measurements of one heartbeat. `None` is what was not measured, which is not 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// In percent.
-    pub cpu_percent: f32,
+    pub cpu_percent: Option<f32>,
     /// In percent.
-    pub memory_percent: f32,
+    pub memory_percent: Option<f32>,
     /// By GPU.
     pub gpus: Vec<GpuSample>,
     /// Jobs that wait for this node's pool, if it knows.
@@ -23,17 +23,35 @@ pub struct GpuSample {
     /// Its place.
     pub index: u16,
     /// In degrees Celsius.
-    pub temperature: i16,
+    pub temperature: Option<i16>,
     /// In watts.
-    pub power: u16,
+    pub power: Option<u16>,
     /// In percent.
-    pub utilization: f32,
+    pub utilization: Option<f32>,
     /// In bytes.
-    pub memory_used: u64,
+    pub memory_used: Option<u64>,
     /// Memory errors that were corrected since the driver was loaded.
-    pub ecc_corrected: u32,
+    pub ecc_corrected: Option<u32>,
     /// Memory errors that were not.
-    pub ecc_uncorrected: u32,
+    pub ecc_uncorrected: Option<u32>,
+}
+
+/// How much the GPUs of a node work together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct GpuWork {
+    /// Of those that were measured, in percent of one GPU.
+    pub sum: f32,
+    /// How many were measured.
+    pub measured: u16,
+    /// How many were not: a GPU in MIG mode never is.
+    pub unmeasured: u16,
+}
+
+impl GpuWork {
+    /// The mean of those that were measured, in percent; `None` if none was.
+    pub(crate) fn mean(self) -> Option<f32> {
+        (0 < self.measured).then(|| self.sum / f32::from(self.measured))
+    }
 }
 
 /// The hottest GPU there can be: the silicon shuts itself down long before.
@@ -48,45 +66,53 @@ const MEMORY_MAX: u64 = 1 << 46;
 const JOBS_MAX: u32 = 10_000_000;
 
 impl Sample {
+    /// How much its GPUs work.
+    pub(crate) fn gpu_work(&self) -> GpuWork {
+        self.gpus.iter().fold(GpuWork::default(), |mut work, gpu| {
+            match gpu.utilization {
+                Some(percent) => {
+                    work.sum += percent;
+                    work.measured = work.measured.saturating_add(1);
+                }
+                None => work.unmeasured = work.unmeasured.saturating_add(1),
+            }
+            work
+        })
+    }
+
     /// What can be true of it; what cannot counts as not measured. Says how much that was.
     pub(crate) fn plausible(mut self) -> (Self, u64) {
         let mut refused = u64::try_from(self.gpus.len().saturating_sub(GPUS_MAX)).unwrap_or(0);
         self.gpus.truncate(GPUS_MAX);
-        let mut check = |possible: bool| {
-            refused += u64::from(!possible);
-            possible
-        };
         for percent in [&mut self.cpu_percent, &mut self.memory_percent] {
-            if !check(is_percent(*percent)) {
-                *percent = 0.0;
-            }
+            refused += keep_if(percent, is_percent);
         }
         for gpu in &mut self.gpus {
-            if !check(is_percent(gpu.utilization)) {
-                gpu.utilization = 0.0;
-            }
-            if !check((TEMPERATURE_MIN..=TEMPERATURE_MAX).contains(&gpu.temperature)) {
-                gpu.temperature = 0;
-            }
-            if !check(gpu.power <= POWER_MAX) {
-                gpu.power = 0;
-            }
-            if !check(gpu.memory_used <= MEMORY_MAX) {
-                gpu.memory_used = 0;
-            }
+            let celsius = TEMPERATURE_MIN..=TEMPERATURE_MAX;
+            refused += keep_if(&mut gpu.utilization, is_percent)
+                + keep_if(&mut gpu.temperature, |degrees| celsius.contains(&degrees))
+                + keep_if(&mut gpu.power, |watts| watts <= POWER_MAX)
+                + keep_if(&mut gpu.memory_used, |bytes| bytes <= MEMORY_MAX);
+            // -0 is 0, and would print as something else.
+            gpu.utilization = gpu.utilization.map(|percent| percent + 0.0);
         }
         for jobs in [&mut self.pending_jobs, &mut self.queue_depth] {
-            if !check(jobs.is_none_or(|jobs| jobs <= JOBS_MAX)) {
-                *jobs = None;
-            }
+            refused += keep_if(jobs, |jobs| jobs <= JOBS_MAX);
         }
-        // -0 is 0, and would print as something else.
         for percent in [&mut self.cpu_percent, &mut self.memory_percent] {
-            *percent += 0.0;
+            *percent = percent.map(|percent| percent + 0.0);
         }
-        self.gpus.iter_mut().for_each(|gpu| gpu.utilization += 0.0);
         (self, refused)
     }
+}
+
+/// Forgets a value that cannot be true: nobody knows the real one. Says how many that were.
+fn keep_if<T: Copy>(value: &mut Option<T>, possible: impl FnOnce(T) -> bool) -> u64 {
+    let refused = value.is_some_and(|value| !possible(value));
+    if refused {
+        *value = None;
+    }
+    u64::from(refused)
 }
 
 /// Neither NaN nor infinite nor more than everything. A little more than 100 is how some counters round.

@@ -13,30 +13,34 @@ fn moment(ms: u64) -> Moment {
 fn j18_what_cannot_be_true_was_not_measured() {
     let gpu = |utilization: f32, temperature: i16| GpuSample {
         index: 0,
-        temperature,
-        power: 300,
-        utilization,
-        memory_used: 1,
+        temperature: Some(temperature),
+        power: Some(300),
+        utilization: Some(utilization),
+        memory_used: Some(1),
         ..GpuSample::default()
     };
+    let unknown = GpuSample { temperature: None, utilization: None, ..gpu(0.0, 0) };
     let (kept, refused) = Sample {
-        cpu_percent: f32::NAN,
-        memory_percent: 100.4,
+        cpu_percent: Some(f32::NAN),
+        memory_percent: Some(100.4),
         gpus: vec![gpu(99.5, 40), gpu(f32::INFINITY, 999), gpu(-1.0, -300), gpu(1e30, 0)],
         pending_jobs: Some(u32::MAX),
         queue_depth: Some(7),
     }
     .plausible();
     assert_eq!(refused, 7);
-    assert_eq!((kept.cpu_percent, kept.memory_percent), (0.0, 100.4));
-    assert_eq!(kept.gpus, [gpu(99.5, 40), gpu(0.0, 0), gpu(0.0, 0), gpu(0.0, 0)]);
+    assert_eq!((kept.cpu_percent, kept.memory_percent), (None, Some(100.4)));
+    assert_eq!(
+        kept.gpus,
+        [gpu(99.5, 40), unknown, unknown, GpuSample { utilization: None, ..gpu(0.0, 0) }]
+    );
     assert_eq!((kept.pending_jobs, kept.queue_depth), (None, Some(7)));
-    let absurd = GpuSample { power: u16::MAX, memory_used: 1 << 63, ..gpu(1.0, 1) };
+    let absurd = GpuSample { power: Some(u16::MAX), memory_used: Some(1 << 63), ..gpu(1.0, 1) };
     let (kept, refused) =
-        Sample { gpus: vec![absurd; 70], cpu_percent: -0.0, ..Sample::default() }.plausible();
+        Sample { gpus: vec![absurd; 70], cpu_percent: Some(-0.0), ..Sample::default() }.plausible();
     assert_eq!((kept.gpus.len(), refused), (64, 64 * 2 + 6));
-    assert_eq!((kept.gpus[0].power, kept.gpus[0].memory_used), (0, 0));
-    assert!(kept.cpu_percent.is_sign_positive());
+    assert_eq!((kept.gpus[0].power, kept.gpus[0].memory_used), (None, None));
+    assert!(kept.cpu_percent.unwrap().is_sign_positive());
 }
 
 #[test]

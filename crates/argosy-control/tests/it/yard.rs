@@ -447,7 +447,8 @@ async fn robot(
         seen.insert(name.to_owned(), (made.boots, made.health));
     }
     if turn.beat {
-        let gpu = |index| GpuSample { index, utilization: made.load, ..GpuSample::default() };
+        let utilization = made.load.is_finite().then_some(made.load);
+        let gpu = |index| GpuSample { index, utilization, ..GpuSample::default() };
         let sample = Sample { gpus: (0..8).map(gpu).collect(), ..Sample::default() };
         let said = Heartbeat { node_time: None, sample: Some(sample) };
         // One that nobody knows any more registers again, as agents do.

@@ -15,11 +15,14 @@ fn a_token_says_when_it_was_made() {
     assert_eq!(made_at(Uuid::from_u128(7)), None);
 }
 
+/// What it is, when it was bought, the last commit, the begin of the incarnation, now, and whether it proves a loss.
+type Row = (&'static str, i64, Option<i64>, Option<i64>, i64, bool);
+
 /// Bought at a second, the last commit at the opening, the begin of the incarnation, now: hours later or soon.
 #[test]
 fn r1_v1_only_a_machine_that_the_store_must_have_known_proves_a_loss() {
     const HOUR: i64 = 3_600;
-    let rows: [(&str, i64, Option<i64>, Option<i64>, i64, bool); 7] = [
+    let rows: [Row; 7] = [
         ("bought after the last commit of a backup", 100, Some(50), None, 90 * HOUR, true),
         ("bought before it, and its record kept until today", 40, Some(50), None, HOUR, true),
         ("bought before it, and forgotten since", 40, Some(50), None, 25 * HOUR, false),

@@ -75,6 +75,10 @@ impl fmt::Debug for Keys {
 /// Keys that end are asked for again so long before: a call that was signed must not outlive them.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
 
+/// How long keys that still hold are used before they are asked for again, when they could not be had: each try may
+/// take `FIND_MAX`, and calls wait for it.
+const AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 /// How long the finding of keys may take: the metadata service is tried last, and is not there outside AWS.
 const FIND_MAX: Duration = Duration::from_secs(20);
 
@@ -90,6 +94,8 @@ struct Kept {
     /// Made anew when AWS refuses what it gave: it reads files once.
     source: Option<SharedCredentialsProvider>,
     keys: Option<aws_credential_types::Credentials>,
+    /// When to ask again, on the monotonic clock, after whoever gives the keys did not answer.
+    again_at: Option<Duration>,
 }
 
 impl Keyring {
@@ -109,25 +115,47 @@ impl Keyring {
             return Ok(keys.clone());
         }
         let mut kept = self.kept.lock().await;
-        if let Some(keys) = &kept.keys
-            && lasts(keys, clock.wall())
+        let wall = clock.wall();
+        let held = kept.keys.clone().filter(|keys| lasts(keys, wall, SignedDuration::ZERO));
+        let is_early = kept.again_at.is_some_and(|at| clock.monotonic() < at);
+        if let Some(keys) = &held
+            && (is_early || lasts(keys, wall, RENEW_BEFORE))
         {
             return Ok(keys.clone());
         }
+        let found = self.find(&mut kept).await;
+        match (found, held) {
+            (Ok(keys), _) => {
+                kept.again_at = None;
+                Ok(kept.keys.insert(keys).clone())
+            }
+            // They hold: that nobody can be asked just now is no reason to stop.
+            (Err(why), Some(keys)) => {
+                tracing::warn!(
+                    why,
+                    "cannot renew AWS credentials; going on with those that still hold"
+                );
+                kept.again_at = Some(clock.monotonic().saturating_add(AGAIN_AFTER));
+                Ok(keys)
+            }
+            (Err(why), None) => Err(why),
+        }
+    }
+
+    async fn find(&self, kept: &mut Kept) -> Result<aws_credential_types::Credentials, String> {
         let source = match &kept.source {
             Some(source) => source.clone(),
             None => kept.source.insert(self.source().await?).clone(),
         };
         let asked = tokio::time::timeout(FIND_MAX, source.provide_credentials()).await;
-        let keys = match asked {
-            Ok(Ok(keys)) => keys,
-            Ok(Err(cause)) => return Err(format!("no AWS credentials: {}", explain(&cause))),
+        match asked {
+            Ok(Ok(keys)) => Ok(keys),
+            Ok(Err(cause)) => Err(format!("no AWS credentials: {}", explain(&cause))),
             Err(_) => {
                 let seconds = FIND_MAX.as_secs();
-                return Err(format!("no AWS credentials were found in {seconds} s"));
+                Err(format!("no AWS credentials were found in {seconds} s"))
             }
-        };
-        Ok(kept.keys.insert(keys).clone())
+        }
     }
 
     /// AWS does not take the keys: the next call looks for them again.
@@ -170,9 +198,14 @@ fn config(region: &str) -> Result<ProviderConfig, String> {
         .with_http_client(connector()?))
 }
 
-fn lasts(keys: &aws_credential_types::Credentials, now: Timestamp) -> bool {
+/// Whether keys hold for longer than this.
+fn lasts(
+    keys: &aws_credential_types::Credentials,
+    now: Timestamp,
+    for_at_least: SignedDuration,
+) -> bool {
     let end = keys.expiry().and_then(|end| Timestamp::try_from(end).ok());
-    end.is_none_or(|end| RENEW_BEFORE < end.duration_since(now))
+    end.is_none_or(|end| for_at_least < end.duration_since(now))
 }
 
 /// Our HTTP client, for what `aws-config` asks of the metadata service and of STS.

@@ -19,7 +19,7 @@ const THROTTLE: [&str; 8] = [
 ];
 
 /// Codes that say: we do not know you, or not any more.
-const CREDENTIALS: [&str; 12] = [
+const CREDENTIALS: [&str; 11] = [
     "AuthFailure",
     "InvalidClientTokenId",
     "UnrecognizedClientException",
@@ -31,21 +31,21 @@ const CREDENTIALS: [&str; 12] = [
     "IncompleteSignature",
     "MissingAuthenticationToken",
     "InvalidAccessKeyId",
-    "OptInRequired",
 ];
 
 /// Codes that say: you may not.
-const DENIED: [&str; 4] =
-    ["UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "OperationNotPermitted"];
+const DENIED: [&str; 3] = ["UnauthorizedOperation", "AccessDenied", "AccessDeniedException"];
 
 /// Codes that say: none left here.
-const CAPACITY: [&str; 6] = [
+const CAPACITY: [&str; 7] = [
     "InsufficientInstanceCapacity",
     "InsufficientHostCapacity",
     "InsufficientReservedInstanceCapacity",
     "InsufficientCapacityOnHost",
     "InsufficientCapacity",
     "SpotMaxPriceTooLow",
+    // Another zone has another subnet.
+    "InsufficientFreeAddressesInSubnet",
 ];
 
 /// Codes that say: your allowance is used up; and what it is of.
@@ -146,6 +146,11 @@ fn of_refused(refused: Refused, permission: String, effect: Effect) -> Trouble {
         return Trouble::Invalid { field: (*field).to_owned(), message: told };
     }
     match code {
+        // An image of the Marketplace that the account has not subscribed to. The keys are good.
+        "OptInRequired" if effect == Effect::Launch => {
+            Trouble::Invalid { field: "image".to_owned(), message: told }
+        }
+        "OptInRequired" => Trouble::Denied { permission, message: told },
         "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Trouble::NotFound(told),
         // The same token with another order: the first one may have been bought.
         "IdempotentParameterMismatch" | "InvalidClientToken" => Trouble::Unsure(told),

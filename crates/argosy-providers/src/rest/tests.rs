@@ -219,3 +219,19 @@ async fn i12_no_secret_is_shown() {
     let told = format!("{failed:?}");
     assert!(!told.contains("very-secret") && !told.contains("in-the-query"), "{told}");
 }
+
+#[tokio::test]
+async fn r2_i18_a_call_has_all_its_time_behind_the_queue() {
+    let script = Script::new(vec![status(200)]).await;
+    let url = Url::parse(&script.server.url).unwrap();
+    let total_max = Duration::from_millis(400);
+    let rest = Rest::new("Cloud", &url, total_max, Bucket::new(2.6, 1), Clock::System).unwrap();
+    rest.call(&script.call(Effect::Change)).await.unwrap();
+    // The next waits almost as long for its turn as it may take, and then nobody answers.
+    let began = Clock::System.monotonic();
+    let failed = rest.call(&script.call(Effect::Change)).await.unwrap_err();
+    assert_eq!(word(&failed), "unsure");
+    let took = Clock::System.monotonic() - began;
+    assert!(Duration::from_millis(650) <= took, "{took:?}");
+    assert_eq!(script.asked.lock().unwrap().len(), 2);
+}

@@ -481,3 +481,23 @@ async fn a_file_of_format_1_is_read_without_the_machines_that_nobody_has_a_recor
     let third = file.open(clock).unwrap();
     assert_eq!(third.inventory(), BTreeMap::new(), "it is written in its new form");
 }
+
+#[tokio::test]
+async fn r2_i31_what_could_not_be_written_is_written_when_it_can_be() {
+    let dir = std::env::temp_dir().join(format!("argosy-cloud-unsaved-{}", std::process::id()));
+    let away = dir.with_extension("away");
+    fs::create_dir_all(&dir).unwrap();
+    let file = TestFile(dir.join("cloud.json"));
+    let cloud = file.open(clock()).unwrap();
+    cloud.create_zone("first.test").await.unwrap();
+    fs::rename(&dir, &away).unwrap();
+    cloud.create_zone("second.test").await.unwrap_err();
+    fs::rename(&away, &dir).unwrap();
+    // Nothing changed since.
+    cloud.save().await.unwrap();
+    let again = file.open(clock()).unwrap();
+    let (kept, known) =
+        (serde_json::to_value(again.overview()), serde_json::to_value(cloud.overview()));
+    assert_eq!(kept.unwrap(), known.unwrap());
+    fs::remove_dir_all(&dir).unwrap();
+}

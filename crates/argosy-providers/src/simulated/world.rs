@@ -99,6 +99,11 @@ impl World {
         self.edited || self.inventory.is_changed() || self.fleet.is_changed()
     }
 
+    /// What was to be written was not.
+    pub(super) fn unsaved(&mut self) {
+        self.edited = true;
+    }
+
     /// Everything, as the file begins.
     pub(super) fn save_whole(&mut self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(self)?;

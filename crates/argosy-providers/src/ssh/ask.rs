@@ -33,15 +33,16 @@ impl Hosts {
         let answers =
             answers.map(|((host, survey), before)| self.settle(Answer { host, survey, before }));
         let answers: Vec<Answer<'a>> = join_all(answers).await;
-        let said: Vec<(String, Tenancy)> = answers
+        let said: Vec<(Remembered, Tenancy)> = answers
             .iter()
-            .filter_map(|Answer { host, survey, .. }| {
-                Some((host.name.clone(), survey.as_ref().ok()?.tenancy.clone()))
+            .filter_map(|Answer { survey, before, .. }| {
+                Some((before.clone(), survey.as_ref().ok()?.tenancy.clone()))
             })
             .collect();
         let memory = self.memory.clone();
-        let kept =
-            aside(move || said.iter().try_for_each(|(host, tenancy)| memory.said(host, tenancy)));
+        let kept = aside(move || {
+            said.iter().try_for_each(|(before, tenancy)| memory.said(before, tenancy))
+        });
         kept.await.map_err(unreadable)?;
         Ok(answers)
     }

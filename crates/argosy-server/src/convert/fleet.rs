@@ -61,17 +61,20 @@ fn measures(node: &Node, live: &Live) -> Option<api::GpuMeasures> {
         .iter()
         .map(|gpu| sample.gpus.iter().find(|sample| i32::from(sample.index) == gpu.index))
         .collect();
-    fn each<T>(of: &[Option<&GpuSample>], take: impl Fn(&GpuSample) -> T) -> Vec<Option<T>> {
-        of.iter().map(|sample| sample.map(&take)).collect()
+    fn each<T>(
+        of: &[Option<&GpuSample>],
+        take: impl Fn(&GpuSample) -> Option<T>,
+    ) -> Vec<Option<T>> {
+        of.iter().map(|sample| sample.and_then(&take)).collect()
     }
     let memory = node.gpus.iter().zip(&by_place).map(|(gpu, sample)| {
-        sample.and_then(|sample| memory_percent(sample.memory_used, gpu.memory_total))
+        sample.and_then(|sample| memory_percent(sample.memory_used?, gpu.memory_total))
     });
     Some(api::GpuMeasures {
         at: at.as_millisecond(),
         t: each(&by_place, |sample| sample.temperature),
         w: each(&by_place, |sample| sample.power),
-        u: each(&by_place, |sample| whole_percent(sample.utilization)),
+        u: each(&by_place, |sample| sample.utilization.map(whole_percent)),
         m: memory.collect(),
         ce: each(&by_place, |sample| sample.ecc_corrected),
         ue: each(&by_place, |sample| sample.ecc_uncorrected),

@@ -175,12 +175,12 @@ fn gpu(gpu: &Gpu, live: &Live) -> api::Gpu {
         driver_version: gpu.driver_version.to_string(),
         cuda_version: gpu.cuda_version.to_string(),
         serial: gpu.serial.clone(),
-        temperature: measured.map(|sample| sample.temperature),
-        power: measured.map(|sample| sample.power),
-        utilization: measured.map(|sample| sample.utilization),
-        memory_used: measured.map(|sample| sample.memory_used),
-        ecc_corrected: measured.map(|sample| sample.ecc_corrected),
-        ecc_uncorrected: measured.map(|sample| sample.ecc_uncorrected),
+        temperature: measured.and_then(|sample| sample.temperature),
+        power: measured.and_then(|sample| sample.power),
+        utilization: measured.and_then(|sample| sample.utilization),
+        memory_used: measured.and_then(|sample| sample.memory_used),
+        ecc_corrected: measured.and_then(|sample| sample.ecc_corrected),
+        ecc_uncorrected: measured.and_then(|sample| sample.ecc_uncorrected),
     }
 }
 
@@ -261,10 +261,10 @@ pub(crate) fn track(node: &Node, track: &GpuTrack) -> api::GpuHistory {
     }
     api::GpuHistory {
         index: track.index,
-        temperature: each(track, |it| Some(it.temperature)),
-        power: each(track, |it| Some(it.power)),
-        utilization: each(track, |it| Some(it.utilization)),
-        memory_percent: each(track, |it| memory_percent(it.memory_used, total)),
+        temperature: each(track, |it| it.temperature),
+        power: each(track, |it| it.power),
+        utilization: each(track, |it| it.utilization),
+        memory_percent: each(track, |it| memory_percent(it.memory_used?, total)),
         ecc_corrected: each(track, |it| it.ecc.map(|(corrected, _)| corrected)),
         ecc_uncorrected: each(track, |it| it.ecc.map(|(_, uncorrected)| uncorrected)),
     }

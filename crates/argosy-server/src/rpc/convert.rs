@@ -59,26 +59,28 @@ fn seconds(interval: SignedDuration) -> u32 {
     u32::try_from(interval.as_secs().max(1)).unwrap_or(u32::MAX)
 }
 
-/// A percentage. More than all and less than nothing are rounding errors of whoever measured.
-fn percent(value: f64, field: impl FnOnce() -> String) -> Result<f32, FieldError> {
+/// A percentage, if it was measured. More than all and less than nothing are rounding errors of whoever
+/// measured.
+fn percent(value: Option<f64>, field: impl FnOnce() -> String) -> Result<Option<f32>, FieldError> {
+    let Some(value) = value else { return Ok(None) };
     if value.is_finite() {
         #[expect(clippy::cast_possible_truncation, reason = "a percentage needs no more digits")]
-        return Ok(value.clamp(0.0, 100.0) as f32);
+        return Ok(Some(value.clamp(0.0, 100.0) as f32));
     }
     let field = field();
     let message = format!("{field} is not a finite number");
     Err(FieldError::new(field, Constraint::Format, message))
 }
 
-/// What was measured of one GPU, before it was looked at.
+/// What was measured of one GPU, before it was looked at; `None` is what was not.
 struct RawGpuSample {
     index: i64,
-    temperature: i64,
-    power: i64,
-    utilization: f64,
-    memory_used: u64,
-    ecc_corrected: u64,
-    ecc_uncorrected: u64,
+    temperature: Option<i64>,
+    power: Option<i64>,
+    utilization: Option<f64>,
+    memory_used: Option<u64>,
+    ecc_corrected: Option<u64>,
+    ecc_uncorrected: Option<u64>,
 }
 
 /// `index` is what the wire calls its place.
@@ -89,17 +91,19 @@ fn gpu_sample(
 ) -> Result<GpuSample, FieldError> {
     Ok(GpuSample {
         index: gpu_index(raw.index, || format!("{}.{index}", field()))?,
-        temperature: i16::try_from(raw.temperature).unwrap_or(if raw.temperature < 0 {
-            i16::MIN
-        } else {
-            i16::MAX
+        temperature: raw.temperature.map(|degrees| {
+            i16::try_from(degrees).unwrap_or(if degrees < 0 { i16::MIN } else { i16::MAX })
         }),
-        power: u16::try_from(raw.power.max(0)).unwrap_or(u16::MAX),
+        power: raw.power.map(|watts| u16::try_from(watts.max(0)).unwrap_or(u16::MAX)),
         utilization: percent(raw.utilization, || format!("{}.utilization_percent", field()))?,
         memory_used: raw.memory_used,
-        ecc_corrected: u32::try_from(raw.ecc_corrected).unwrap_or(u32::MAX),
-        ecc_uncorrected: u32::try_from(raw.ecc_uncorrected).unwrap_or(u32::MAX),
+        ecc_corrected: raw.ecc_corrected.map(at_most_u32),
+        ecc_uncorrected: raw.ecc_uncorrected.map(at_most_u32),
     })
+}
+
+fn at_most_u32(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn gpu_index(index: i64, field: impl FnOnce() -> String) -> Result<u16, FieldError> {

@@ -13,10 +13,10 @@ const EVENTS: &str = "/api/argosy/v1/events";
 /// GPU 0 measures this; nobody hears of GPU 1.
 fn measure(world: &World, id: &str, temperature: i16, ecc_corrected: u32) {
     let gpu = GpuSample {
-        temperature,
-        power: 300,
-        utilization: 93.4,
-        ecc_corrected,
+        temperature: Some(temperature),
+        power: Some(300),
+        utilization: Some(93.4),
+        ecc_corrected: Some(ecc_corrected),
         ..GpuSample::default()
     };
     let sample = Some(Sample { gpus: vec![gpu], ..Sample::default() });

@@ -61,8 +61,9 @@ async fn a_node_is_shown_with_what_is_known_of_it() {
     let tag = first.header("etag").to_owned();
     assert_eq!(tag, format!("\"{}\"", node["revision"]));
 
-    let gpu = GpuSample { index: 0, temperature: 61, power: 300, ..GpuSample::default() };
-    let sample = Sample { cpu_percent: 12.5, gpus: vec![gpu], ..Sample::default() };
+    let gpu =
+        GpuSample { index: 0, temperature: Some(61), power: Some(300), ..GpuSample::default() };
+    let sample = Sample { cpu_percent: Some(12.5), gpus: vec![gpu], ..Sample::default() };
     beat(&world, "gpu-1", Some(sample)).await;
     let beaten = world.get(&path).await;
     assert_eq!(beaten.body["gpus"][0]["temperature"], 61, "{}", beaten.text);

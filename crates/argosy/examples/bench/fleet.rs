@@ -344,6 +344,7 @@ fn stream_beat() -> Bytes {
         cpu_usage_percent: 31.5,
         memory_usage_percent: 44.25,
         gpus: (0..8).map(gpu).collect(),
+        unmeasured: 0,
     };
     let beat = Heartbeat { metrics: Some(metrics).into(), ..Default::default() };
     said(beat)

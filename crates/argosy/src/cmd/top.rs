@@ -237,7 +237,8 @@ fn row(node: &Node, times: Times, bars: bool) -> Vec<(String, Paint)> {
     let status = node.status.as_str();
     let (used, total) = memory_of(node.gpus.iter());
     let memory = if used == 0 { String::new() } else { share(used, total) };
-    let cpu = node.metrics.as_ref().map(|metrics| format!("{:.0}%", metrics.cpu_percent));
+    let cpu = node.metrics.as_ref().and_then(|metrics| metrics.cpu_percent);
+    let cpu = cpu.map(|percent| format!("{percent:.0}%"));
     vec![
         plain(node.id.clone()),
         plain(node.pool.clone().unwrap_or_default()),

@@ -441,10 +441,7 @@ fn signal_reason(found: &SignalFound, recovery: &BTreeMap<u32, u32>) -> Option<R
             let often = number(signal, "ecc_sbe_count").is_none_or(|count| 100 < count);
             (if often { Word::Degraded } else { Word::Healthy }, "EccCorrected".to_owned())
         }
-        SignalKind::Memory if signal.metrics.contains_key("row_remap_failure") => {
-            (Word::Unhealthy, "RowRemapFailed".to_owned())
-        }
-        SignalKind::Memory => (Word::Degraded, "RowRemapPending".to_owned()),
+        SignalKind::Memory => memory_reason(signal),
         SignalKind::Thermal => {
             let too_hot = number(signal, "temperature").is_some_and(|degrees| 95 <= degrees);
             (if too_hot { Word::Unhealthy } else { Word::Degraded }, "Hot".to_owned())
@@ -464,6 +461,20 @@ fn signal_reason(found: &SignalFound, recovery: &BTreeMap<u32, u32>) -> Option<R
         count: signal.count,
         last: Some(signal.last),
     })
+}
+
+/// What happened to a GPU's memory, by what was counted.
+pub(super) fn memory_reason(signal: &Signal) -> (Word, String) {
+    const CODES: [(&str, Word, &str); 5] = [
+        ("row_remap_failure", Word::Unhealthy, "RowRemapFailed"),
+        ("row_remap_pending", Word::Degraded, "RowRemapPending"),
+        ("row_remaps_total", Word::Degraded, "RowsRemapped"),
+        ("retired_pages_pending", Word::Degraded, "PageRetirementPending"),
+        ("retired_pages_total", Word::Degraded, "PagesRetired"),
+    ];
+    let row = CODES.iter().find(|(metric, ..)| signal.metrics.contains_key(*metric));
+    let (word, code) = row.map_or((Word::Degraded, "Memory"), |(_, word, code)| (*word, *code));
+    (word, code.to_owned())
 }
 
 /// Words about the machine that speak against its hardware. That a program was ended for want of memory

@@ -252,3 +252,20 @@ fn faults_are_made_up_only_for_gpus_that_are() {
         assert_eq!(Choice::from_str(text).is_ok(), is_well, "{text}");
     }
 }
+
+#[test]
+fn r2_i22_each_trouble_of_memory_has_its_own_code() {
+    let rows = [
+        ("row_remap_failure", Word::Unhealthy, "RowRemapFailed"),
+        ("row_remap_pending", Word::Degraded, "RowRemapPending"),
+        ("row_remaps_total", Word::Degraded, "RowsRemapped"),
+        ("retired_pages_pending", Word::Degraded, "PageRetirementPending"),
+        ("retired_pages_total", Word::Degraded, "PagesRetired"),
+    ];
+    for (metric, word, code) in rows {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let signal = crate::signal::Signal::once(crate::signal::SignalKind::Memory, at, "it");
+        let found = super::report::memory_reason(&signal.with(metric, 1));
+        assert_eq!(found, (word, code.to_owned()), "{metric}");
+    }
+}

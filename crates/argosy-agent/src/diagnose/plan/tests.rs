@@ -80,6 +80,16 @@ fn a_test_has_time_for_what_it_was_asked_to_do() {
     check(Test::All, 200, 900);
 }
 
+#[test]
+fn r2_i5_the_copies_have_time_for_as_many_runs_as_may_be_asked_for() {
+    // Eight H100s need a quarter of a second a run.
+    for runs in [1, 10, 450, 10_000] {
+        let plan = Plan::parse(&parameters(&format!("test=bandwidth runs={runs}"))).unwrap();
+        let needed = Duration::from_millis(250) * runs;
+        assert!(needed + Duration::from_secs(60) <= plan.test.time_max(), "{runs}");
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_is_sent_is_a_plan_within_limits_or_an_error(

@@ -235,3 +235,22 @@ async fn a_machine_whose_maker_is_no_cloud_does_not_ask() {
     }
     std::fs::remove_dir_all(directory).unwrap();
 }
+
+#[tokio::test]
+async fn r2_i16_a_machine_of_amazon_that_xen_runs_asks() {
+    let dir = crate::testing::Dir::new();
+    let dmi = dir.path().join("sys/class/dmi/id");
+    std::fs::create_dir_all(&dmi).unwrap();
+    std::fs::write(dmi.join("sys_vendor"), "Xen\n").unwrap();
+    let amazon = service(amazon()).await;
+    let options = Options { aws: amazon.at, ..options().await };
+    for (number, expected) in [
+        ("ec2a1b2c-0000-4000-8000-0123456789ab\n", true),
+        ("EC2E1916-9099\n", true),
+        ("4c4c\n", false),
+    ] {
+        std::fs::write(dmi.join("product_uuid"), number).unwrap();
+        let answer = ask(&Roots::under(dir.path()), &options).await;
+        assert_eq!(answer.is_some(), expected, "{number}");
+    }
+}

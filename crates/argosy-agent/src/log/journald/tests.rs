@@ -1,5 +1,10 @@
-use super::{ENTRY_LEN_MAX, Entries, Entry};
+use super::{ENTRY_LEN_MAX, Entries, Entry, Journald, WELL_AFTER};
+use crate::log::Options;
+use crate::testing::Dir;
 use proptest::prelude::*;
+use std::future::poll_fn;
+use std::os::unix::fs::PermissionsExt;
+use std::task::Poll;
 
 fn message(json: &str) -> Option<String> {
     serde_json::from_str::<Entry>(json).ok().map(Entry::text)
@@ -44,6 +49,50 @@ fn an_entry_of_ten_megabytes_is_thrown_away_as_it_comes() {
     }
     entries.extend(b"end of it\nthe next\n");
     assert_eq!(entries.next().unwrap(), b"the next");
+}
+
+/// A quiet machine: `journalctl` ends once, and is silent from then on.
+#[tokio::test]
+async fn r2_i20_a_journal_that_is_silent_again_is_read_again() {
+    let dir = Dir::new();
+    let journal = dir.path().join("journal/machine");
+    std::fs::create_dir_all(&journal).unwrap();
+    std::fs::write(journal.join("system.journal"), "").unwrap();
+    let (program, ran) = (dir.path().join("journalctl"), dir.path().join("ran"));
+    let text = format!(
+        "#!/bin/sh\n[ -e {0} ] && {{ touch {0}.again; exec sleep 1000; }}\ntouch {0}\n",
+        ran.display()
+    );
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let options = Options {
+        journalctl: program,
+        journals: vec![dir.path().join("journal")],
+        ..Options::default()
+    };
+    let mut journald = Journald::open(&options).unwrap();
+    let mut turn = async || {
+        poll_fn(|cx| {
+            assert!(journald.poll_next(cx).is_pending(), "nothing is written");
+            Poll::Ready(journald.problem().is_some())
+        })
+        .await
+    };
+    while !turn().await {
+        tokio::task::yield_now().await;
+    }
+    let again = dir.path().join("ran.again");
+    loop {
+        assert!(turn().await, "it has not been read yet");
+        if again.exists() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    tokio::time::pause();
+    tokio::time::sleep(WELL_AFTER).await;
+    turn().await;
+    assert!(!turn().await, "it runs, and has nothing to say");
 }
 
 proptest! {

@@ -19,10 +19,15 @@ const BEFORE_SLOWDOWN_CELSIUS: u32 = 2;
 /// How far it must cool before the same heat is news again: fans swing by a few degrees.
 const COOLER_CELSIUS: u32 = 5;
 
-/// How often hardware must hold the clocks back within `SLOWDOWN_WINDOW` before it is told: now and then is how
-/// a GPU under load protects itself. Fewer, and every peak of power is a signal; more, and a broken fan is not.
+/// How often hardware must hold the clocks back within `SLOWDOWN_WINDOW`, or `SLOWDOWN_LOOKS` looks where those are
+/// further apart, before it is told: now and then is how a GPU under load protects itself. Fewer, and every peak of
+/// power is a signal; more, and a broken fan is not.
 const SLOWDOWNS_MIN: usize = 6;
 const SLOWDOWN_WINDOW: SignedDuration = SignedDuration::from_mins(10);
+const SLOWDOWN_LOOKS: i32 = 10;
+
+/// The longest time between two looks; what lies further apart was not looked at in between.
+const LOOKS_APART_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long errors that were corrected are gathered before they are told again, and how many cut that short:
 /// the default policy warns above a hundred. One signal for each is how a slow leak drowns everything else.
@@ -57,6 +62,8 @@ pub(super) struct GpuMemory {
     /// What the driver advised at the last look.
     pub(super) recovery_action: Option<u32>,
     looked: Option<Timestamp>,
+    /// The error counts below are since the driver was loaded, and not over the GPU's life.
+    counts_since_load: bool,
     corrected: Option<u64>,
     corrected_gathered: Gathered,
     uncorrected: Option<u64>,
@@ -83,14 +90,17 @@ impl GpuMemory {
 
     /// The machine was started anew: what was told of this GPU's state may be told again.
     pub(super) fn rebooted(&mut self) {
-        let Self { index, serial, gone, corrected, uncorrected, remaps, retired, .. } =
-            std::mem::take(self);
+        let before = std::mem::take(self);
+        let Self { index, serial, gone, corrected, uncorrected, remaps, retired, .. } = before;
+        // A driver that was loaded anew counts from nothing: as many as before are as many new ones.
+        let since_load =
+            |count: Option<u64>| if before.counts_since_load { count.map(|_| 0) } else { count };
         *self = Self {
             index,
             serial,
             gone,
-            corrected,
-            uncorrected,
+            corrected: since_load(corrected),
+            uncorrected: since_load(uncorrected),
             remaps,
             retired,
             ..Self::default()
@@ -140,6 +150,9 @@ impl GpuMemory {
 
     fn ecc(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
         let mut signals = Vec::new();
+        let counts = [reading.ecc_corrected, reading.ecc_uncorrected];
+        let mut known = counts.into_iter().flatten();
+        self.counts_since_load = known.any(|counts| counts.volatile.is_some());
         if let Some(total) = reading.ecc_uncorrected.and_then(total) {
             // Those of before we looked count, too: nobody else has told them.
             let grown = grown(Some(self.uncorrected.unwrap_or(0)), total);
@@ -226,13 +239,15 @@ impl GpuMemory {
 
     fn slowdowns(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
         let mut signals = Vec::new();
+        let since_last = self.looked.map_or(SignedDuration::ZERO, |looked| apart(now, looked));
+        let window = SLOWDOWN_WINDOW.max(since_last.min(LOOKS_APART_MAX) * SLOWDOWN_LOOKS);
         let rows = [
             (&mut self.thermal_slowdowns, "HwThermalSlowdown", SignalKind::Thermal),
             (&mut self.power_slowdowns, "HwPowerBrakeSlowdown", SignalKind::Power),
         ];
         for (slowdowns, word, kind) in rows {
             let is_on = reading.throttle_reasons.iter().any(|reason| reason == word);
-            if slowdowns.look(is_on, now) {
+            if slowdowns.look(is_on, now, window) {
                 let message = format!("hardware keeps slowing GPU {} down: {word}", reading.index);
                 let signal = Signal::once(kind, now, message).with("throttle", word);
                 let celsius = reading.temperature_celsius;
@@ -348,8 +363,8 @@ struct Slowdowns {
 
 impl Slowdowns {
     /// Whether it is to be told: often enough, and not told since it last was quiet.
-    fn look(&mut self, is_on: bool, now: Timestamp) -> bool {
-        self.at.retain(|at| apart(now, *at) < SLOWDOWN_WINDOW);
+    fn look(&mut self, is_on: bool, now: Timestamp, window: SignedDuration) -> bool {
+        self.at.retain(|at| apart(now, *at) < window);
         if is_on {
             self.at.push(now);
             let over = self.at.len().saturating_sub(SLOWDOWNS_MIN);

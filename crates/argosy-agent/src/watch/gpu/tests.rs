@@ -438,8 +438,45 @@ fn hardware_that_slows_down_six_times_in_ten_minutes_is_told() {
     looks.push(("HwPowerBrakeSlowdown", "Power@0 temperature=40 throttle=HwPowerBrakeSlowdown"));
     edges(slow, &looks);
     edges(slow, &[("SwPowerCap", ""); 20]);
-    // Every two minutes is five in ten.
-    edges_every(125, slow, &[("HwThermalSlowdown", ""); 20]);
+}
+
+#[test]
+fn r2_i15_hardware_that_slows_down_is_told_however_rarely_it_is_looked_at() {
+    let slow = |gpu: &mut Reading, reason: &str| gpu.throttle_reasons = vec![reason.to_owned()];
+    for period in [30, 60, 120, 125, 600, 3600] {
+        let mut looks = vec![("HwThermalSlowdown", ""); 5];
+        looks.push(("HwThermalSlowdown", "Thermal@0 temperature=40 throttle=HwThermalSlowdown"));
+        looks.extend(vec![("HwThermalSlowdown", ""); 10]);
+        edges_every(period, slow, &looks);
+    }
+    // Now and then is how a GPU protects itself: every third look is three in ten.
+    for period in [125, 3600] {
+        let now_and_then = [("HwThermalSlowdown", ""), ("", ""), ("", "")].repeat(8);
+        edges_every(period, slow, &now_and_then);
+    }
+}
+
+#[test]
+fn r2_i23_as_many_errors_after_a_reboot_as_before_are_new_ones() {
+    for (volatile, told) in [(true, "EccDbe@0 ecc_dbe_count=1 ecc_dbe_total=1"), (false, "")] {
+        let mut watch = GpuWatch::new(ON_THE_BUS, Memory::default());
+        let look = |count: u64| {
+            let mut look = sweep(1);
+            let since_load = Counts { volatile: Some(count), aggregate: None };
+            let life = Counts { volatile: None, aggregate: Some(count) };
+            look.gpus[0].ecc_uncorrected = Some(if volatile { since_load } else { life });
+            look.gpus[0].ecc_corrected = None;
+            Ok(look)
+        };
+        on(&mut watch, &look(0), &inventory(1), 0);
+        let before = on(&mut watch, &look(1), &inventory(1), 30);
+        assert!(signal_words(&before.signals).starts_with("EccDbe"));
+        let kept = serde_json::to_string(watch.memory()).unwrap();
+        let mut watch = GpuWatch::new(ON_THE_BUS, serde_json::from_str(&kept).unwrap());
+        watch.rebooted();
+        let after = on(&mut watch, &look(1), &inventory(1), 600);
+        assert_eq!(signal_words(&after.signals), told, "volatile: {volatile}");
+    }
 }
 
 #[test]

@@ -2652,6 +2652,11 @@ pub struct NodeMetricsView<'a> {
     pub memory_usage_percent: f32,
     /// Field 3: `gpus`
     pub gpus: ::buffa::RepeatedView<'a, super::super::__buffa::view::GpuMetricsView<'a>>,
+    /// What could not be measured: the bit `1 << N` for the field with number N, which holds 0 then and means
+    /// nothing. A node that sets none has measured all of it, or is older than this field.
+    ///
+    /// Field 4: `unmeasured`
+    pub unmeasured: u32,
 }
 impl<'a> ::buffa::MessageView<'a> for NodeMetricsView<'a> {
     type Owned = super::super::NodeMetrics;
@@ -2696,6 +2701,13 @@ impl<'a> ::buffa::MessageView<'a> for NodeMetricsView<'a> {
                     ::buffa::encoding::WireType::Fixed32,
                 )?;
                 view.memory_usage_percent = ::buffa::types::decode_float(&mut cur)?;
+            }
+            4u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                view.unmeasured = ::buffa::types::decode_uint32(&mut cur)?;
             }
             3u32 => {
                 ::buffa::encoding::check_wire_type(
@@ -2742,6 +2754,7 @@ impl<'a> ::buffa::MessageView<'a> for NodeMetricsView<'a> {
                 .iter()
                 .map(|v| v.to_owned_from_source(__buffa_src))
                 .collect::<::core::result::Result<_, ::buffa::DecodeError>>()?,
+            unmeasured: self.unmeasured,
             ..::core::default::Default::default()
         })
     }
@@ -2766,6 +2779,9 @@ impl<'a> ::buffa::ViewEncode<'a> for NodeMetricsView<'a> {
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
         }
+        if self.unmeasured != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.unmeasured) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     #[allow(clippy::needless_borrow)]
@@ -2789,6 +2805,9 @@ impl<'a> ::buffa::ViewEncode<'a> for NodeMetricsView<'a> {
                 buf,
             );
             v.write_to(__cache, buf);
+        }
+        if self.unmeasured != 0u32 {
+            ::buffa::types::put_uint32_field(4u32, self.unmeasured, buf);
         }
     }
 }
@@ -2826,6 +2845,13 @@ impl<'__a> ::serde::Serialize for NodeMetricsView<'__a> {
         }
         if !self.gpus.is_empty() {
             __map.serialize_entry("gpus", &*self.gpus)?;
+        }
+        if !::buffa::json_helpers::skip_if::is_zero_u32(&self.unmeasured) {
+            __map
+                .serialize_entry(
+                    "unmeasured",
+                    &::buffa::json_helpers::ProtoJson(&self.unmeasured),
+                )?;
         }
         __map.end()
     }
@@ -2935,6 +2961,14 @@ impl NodeMetricsOwnedView {
     ) -> &::buffa::RepeatedView<'_, super::super::__buffa::view::GpuMetricsView<'_>> {
         &self.0.reborrow().gpus
     }
+    /// What could not be measured: the bit `1 << N` for the field with number N, which holds 0 then and means
+    /// nothing. A node that sets none has measured all of it, or is older than this field.
+    ///
+    /// Field 4: `unmeasured`
+    #[must_use]
+    pub fn unmeasured(&self) -> u32 {
+        self.0.reborrow().unmeasured
+    }
 }
 impl ::core::convert::From<::buffa::OwnedView<NodeMetricsView<'static>>>
 for NodeMetricsOwnedView {
@@ -2987,6 +3021,10 @@ pub struct GpuMetricsView<'a> {
     ///
     /// Field 7: `ecc_uncorrected_total`
     pub ecc_uncorrected_total: u64,
+    /// As in `NodeMetrics`: a GPU in MIG mode has no utilization, for example, and is not idle for that.
+    ///
+    /// Field 8: `unmeasured`
+    pub unmeasured: u32,
     #[doc(hidden)]
     pub __buffa_phantom: ::core::marker::PhantomData<&'a ()>,
 }
@@ -3069,6 +3107,13 @@ impl<'a> ::buffa::MessageView<'a> for GpuMetricsView<'a> {
                 )?;
                 view.ecc_uncorrected_total = ::buffa::types::decode_uint64(&mut cur)?;
             }
+            8u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                view.unmeasured = ::buffa::types::decode_uint32(&mut cur)?;
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
             }
@@ -3096,6 +3141,7 @@ impl<'a> ::buffa::MessageView<'a> for GpuMetricsView<'a> {
             memory_used_bytes: self.memory_used_bytes,
             ecc_corrected_total: self.ecc_corrected_total,
             ecc_uncorrected_total: self.ecc_uncorrected_total,
+            unmeasured: self.unmeasured,
             ..::core::default::Default::default()
         })
     }
@@ -3138,6 +3184,9 @@ impl<'a> ::buffa::ViewEncode<'a> for GpuMetricsView<'a> {
                     + ::buffa::types::uint64_encoded_len(self.ecc_uncorrected_total)
                         as u64;
         }
+        if self.unmeasured != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.unmeasured) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     #[allow(clippy::needless_borrow)]
@@ -3168,6 +3217,9 @@ impl<'a> ::buffa::ViewEncode<'a> for GpuMetricsView<'a> {
         }
         if self.ecc_uncorrected_total != 0u64 {
             ::buffa::types::put_uint64_field(7u32, self.ecc_uncorrected_total, buf);
+        }
+        if self.unmeasured != 0u32 {
+            ::buffa::types::put_uint32_field(8u32, self.unmeasured, buf);
         }
     }
 }
@@ -3236,6 +3288,13 @@ impl<'__a> ::serde::Serialize for GpuMetricsView<'__a> {
                 .serialize_entry(
                     "eccUncorrectedTotal",
                     &::buffa::json_helpers::ProtoJson(&self.ecc_uncorrected_total),
+                )?;
+        }
+        if !::buffa::json_helpers::skip_if::is_zero_u32(&self.unmeasured) {
+            __map
+                .serialize_entry(
+                    "unmeasured",
+                    &::buffa::json_helpers::ProtoJson(&self.unmeasured),
                 )?;
         }
         __map.end()
@@ -3367,6 +3426,13 @@ impl GpuMetricsOwnedView {
     #[must_use]
     pub fn ecc_uncorrected_total(&self) -> u64 {
         self.0.reborrow().ecc_uncorrected_total
+    }
+    /// As in `NodeMetrics`: a GPU in MIG mode has no utilization, for example, and is not idle for that.
+    ///
+    /// Field 8: `unmeasured`
+    #[must_use]
+    pub fn unmeasured(&self) -> u32 {
+        self.0.reborrow().unmeasured
     }
 }
 impl ::core::convert::From<::buffa::OwnedView<GpuMetricsView<'static>>>

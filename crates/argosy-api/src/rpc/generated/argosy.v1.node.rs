@@ -2987,6 +2987,16 @@ pub struct NodeMetrics {
         deserialize_with = "::buffa::json_helpers::null_as_default"
     )]
     pub gpus: ::buffa::alloc::vec::Vec<GpuMetrics>,
+    /// What could not be measured: the bit `1 << N` for the field with number N, which holds 0 then and means
+    /// nothing. A node that sets none has measured all of it, or is older than this field.
+    ///
+    /// Field 4: `unmeasured`
+    #[serde(
+        rename = "unmeasured",
+        with = "::buffa::json_helpers::uint32",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+    )]
+    pub unmeasured: u32,
 }
 impl ::core::fmt::Debug for NodeMetrics {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -2994,6 +3004,7 @@ impl ::core::fmt::Debug for NodeMetrics {
             .field("cpu_usage_percent", &self.cpu_usage_percent)
             .field("memory_usage_percent", &self.memory_usage_percent)
             .field("gpus", &self.gpus)
+            .field("unmeasured", &self.unmeasured)
             .finish()
     }
 }
@@ -3038,6 +3049,9 @@ impl ::buffa::Message for NodeMetrics {
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
         }
+        if self.unmeasured != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.unmeasured) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     fn write_to(
@@ -3060,6 +3074,9 @@ impl ::buffa::Message for NodeMetrics {
                 buf,
             );
             v.write_to(__cache, buf);
+        }
+        if self.unmeasured != 0u32 {
+            ::buffa::types::put_uint32_field(4u32, self.unmeasured, buf);
         }
     }
     fn merge_field(
@@ -3099,6 +3116,13 @@ impl ::buffa::Message for NodeMetrics {
                 ::buffa::Message::merge_length_delimited(&mut elem, buf, ctx)?;
                 self.gpus.push(elem);
             }
+            4u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.unmeasured = ::buffa::types::decode_uint32(buf)?;
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
             }
@@ -3109,6 +3133,7 @@ impl ::buffa::Message for NodeMetrics {
         self.cpu_usage_percent = 0f32;
         self.memory_usage_percent = 0f32;
         self.gpus.clear();
+        self.unmeasured = 0u32;
     }
 }
 impl ::buffa::json_helpers::ProtoElemJson for NodeMetrics {
@@ -3195,6 +3220,15 @@ pub struct GpuMetrics {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u64"
     )]
     pub ecc_uncorrected_total: u64,
+    /// As in `NodeMetrics`: a GPU in MIG mode has no utilization, for example, and is not idle for that.
+    ///
+    /// Field 8: `unmeasured`
+    #[serde(
+        rename = "unmeasured",
+        with = "::buffa::json_helpers::uint32",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+    )]
+    pub unmeasured: u32,
 }
 impl ::core::fmt::Debug for GpuMetrics {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -3206,6 +3240,7 @@ impl ::core::fmt::Debug for GpuMetrics {
             .field("memory_used_bytes", &self.memory_used_bytes)
             .field("ecc_corrected_total", &self.ecc_corrected_total)
             .field("ecc_uncorrected_total", &self.ecc_uncorrected_total)
+            .field("unmeasured", &self.unmeasured)
             .finish()
     }
 }
@@ -3268,6 +3303,9 @@ impl ::buffa::Message for GpuMetrics {
                     + ::buffa::types::uint64_encoded_len(self.ecc_uncorrected_total)
                         as u64;
         }
+        if self.unmeasured != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.unmeasured) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     fn write_to(
@@ -3297,6 +3335,9 @@ impl ::buffa::Message for GpuMetrics {
         }
         if self.ecc_uncorrected_total != 0u64 {
             ::buffa::types::put_uint64_field(7u32, self.ecc_uncorrected_total, buf);
+        }
+        if self.unmeasured != 0u32 {
+            ::buffa::types::put_uint32_field(8u32, self.unmeasured, buf);
         }
     }
     fn merge_field(
@@ -3359,6 +3400,13 @@ impl ::buffa::Message for GpuMetrics {
                 )?;
                 self.ecc_uncorrected_total = ::buffa::types::decode_uint64(buf)?;
             }
+            8u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.unmeasured = ::buffa::types::decode_uint32(buf)?;
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
             }
@@ -3373,6 +3421,7 @@ impl ::buffa::Message for GpuMetrics {
         self.memory_used_bytes = 0u64;
         self.ecc_corrected_total = 0u64;
         self.ecc_uncorrected_total = 0u64;
+        self.unmeasured = 0u32;
     }
 }
 impl ::buffa::json_helpers::ProtoElemJson for GpuMetrics {

@@ -396,10 +396,12 @@ fn utilization(bench: &Bench, seen: &Seen) -> Option<f32> {
     bench.board.find(seen.record.value.id.as_str())?.with_sample(busy).flatten()
 }
 
+/// `None` if one of its GPUs did not say: what the others do is no proof that this one is idle, and the idle
+/// ones go first.
 fn busy(sample: &Sample) -> Option<f32> {
-    let count = u16::try_from(sample.gpus.len()).ok().filter(|count| 0 < *count)?;
-    let sum: f32 = sample.gpus.iter().map(|gpu| gpu.utilization).sum();
-    Some((sum / f32::from(count) / 100.0).clamp(0.0, 1.0))
+    let work = sample.gpu_work();
+    let mean = work.mean().filter(|_| work.unmeasured == 0)?;
+    Some((mean / 100.0).clamp(0.0, 1.0))
 }
 
 /// Why nothing is done by ourselves in a pool now.

@@ -29,7 +29,7 @@ use tracing::{info, warn};
 const ADVICE_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
 /// A node whose GPUs do less than this together, in percent of one, does nothing.
-const IDLE_MAX: f64 = 1.0;
+const IDLE_MAX: f32 = 1.0;
 
 /// How long a source of measurements may take, whatever it promises itself: nobody else measures the pool
 /// meanwhile. Less than `MachineSettings::autoscale_every`, so that the next one is not late for it.
@@ -251,21 +251,32 @@ fn serves(node: &Node) -> bool {
     node.status() == NodeStatus::Active && node.liveness == Liveness::Fresh
 }
 
-/// What the nodes of a pool say with their heartbeats: the mean of all GPUs, and the longest queue that any
-/// of them knows of.
+/// What the nodes of a pool say with their heartbeats: the mean of the GPUs that were measured, and the longest
+/// queue that any of them knows of.
+///
+/// Unknown is not idle: a node counts as one that works unless all its GPUs say that they do not, and the mean
+/// of a minority of the GPUs is no mean of the pool.
 pub(crate) fn heartbeats<'n>(
     board: &PulseBoard,
     nodes: impl Iterator<Item = &'n Node>,
     now: Timestamp,
 ) -> RawMetrics {
-    let (mut sum, mut gpus, mut busy) = (0.0, 0_u32, 0_u32);
+    let (mut sum, mut measured, mut unmeasured, mut busy) = (0.0, 0_u32, 0_u32, 0_u32);
     let (mut pending, mut depth) = (None::<f64>, None::<f64>);
     for node in nodes.filter(|node| serves(node)) {
-        let Some(sample) = board.live(node.id.as_str()).sample else { continue };
-        let own: f64 = sample.gpus.iter().map(|gpu| f64::from(gpu.utilization)).sum();
-        sum += own;
-        gpus += u32::try_from(sample.gpus.len()).unwrap_or(0);
-        busy += u32::from(IDLE_MAX < own);
+        let Some(sample) = board.live(node.id.as_str()).sample else {
+            unmeasured += u32::try_from(node.gpus.len()).unwrap_or(0);
+            busy += u32::from(!node.gpus.is_empty());
+            continue;
+        };
+        let work = sample.gpu_work();
+        sum += f64::from(work.sum);
+        measured += u32::from(work.measured);
+        // A GPU that is not listed is one that could not be read.
+        let known = usize::from(work.measured);
+        let unknown = node.gpus.len().saturating_sub(known).max(usize::from(work.unmeasured));
+        unmeasured += u32::try_from(unknown).unwrap_or(0);
+        busy += u32::from(0 < unknown || IDLE_MAX < work.sum);
         let most = |known: Option<f64>, new: Option<u32>| {
             new.map(f64::from).map_or(known, |new| Some(known.map_or(new, |known| known.max(new))))
         };
@@ -274,8 +285,8 @@ pub(crate) fn heartbeats<'n>(
     }
     RawMetrics {
         at: Some(now),
-        utilization: (0 < gpus).then(|| sum / f64::from(gpus.max(1))),
-        busy_nodes: (0 < gpus).then_some(busy),
+        utilization: (0 < measured && unmeasured <= measured).then(|| sum / f64::from(measured)),
+        busy_nodes: (0 < measured).then_some(busy),
         pending_jobs: pending,
         queue_depth: depth,
         history: Vec::new(),

@@ -4,12 +4,12 @@ use crate::pulse::GpuSample;
 fn sample(gpus: &[(u16, f32, u32)]) -> Sample {
     let gpus = gpus.iter().map(|&(index, utilization, ecc_corrected)| GpuSample {
         index,
-        utilization,
-        temperature: 50,
-        power: 300,
-        memory_used: 3 * MEMORY_STEP - 1,
-        ecc_corrected,
-        ..GpuSample::default()
+        utilization: Some(utilization),
+        temperature: Some(50),
+        power: Some(300),
+        memory_used: Some(3 * MEMORY_STEP - 1),
+        ecc_corrected: Some(ecc_corrected),
+        ecc_uncorrected: Some(0),
     });
     Sample { gpus: gpus.collect(), ..Sample::default() }
 }
@@ -47,12 +47,12 @@ fn each_gpu_has_its_own_past_and_gaps_where_it_was_not_measured() {
     let tracks = history.tracks();
     let percent: Vec<Vec<Option<u8>>> = tracks
         .iter()
-        .map(|track| track.moments.iter().map(|it| it.map(|it| it.utilization)).collect())
+        .map(|track| track.moments.iter().map(|it| it.and_then(|it| it.utilization)).collect())
         .collect();
     assert_eq!(percent, [[Some(10), Some(11)], [Some(20), None]]);
     let first = tracks.first().and_then(|track| *track.moments.first()?).unwrap();
-    assert_eq!((first.power, first.temperature), (300, 50));
-    assert_eq!(first.memory_used, 3 * MEMORY_STEP);
+    assert_eq!((first.power, first.temperature), (Some(300), Some(50)));
+    assert_eq!(first.memory_used, Some(3 * MEMORY_STEP));
     // A third one appears; the others' past under fewer GPUs is forgotten, its moments are not.
     after(&mut history, 4..5, &sample(&[(2, 30.0, 0)]));
     let seen = |track: &GpuTrack| track.moments.iter().filter(|it| it.is_some()).count();

@@ -71,6 +71,25 @@ async fn a_pool_follows_what_its_nodes_say_and_can_tell_why() {
     assert!(advice.is_some(), "what was last said is kept, too");
 }
 
+#[tokio::test(start_paused = true)]
+async fn r2_i4_gpus_that_are_not_measured_are_not_idle() {
+    let world = World::with(settings()).await;
+    world.cloud().lie(|lies| lies.load = 50.0);
+    let policy = json!({"type": "reactive", "scaleUpAt": 80, "scaleDownAt": 20, "cooldown": "1m"});
+    let spec = json!({"nodeCount": 4, "minNodes": 1, "maxNodes": 6, "autoscaling": policy});
+    ordered(&world, spec).await;
+    world.soon("the pool is ready", World::is_ready).await;
+    // MIG mode: there is no utilization. One node says that it is idle, which is no mean of the pool.
+    world.cloud().each(|made| made.load = f32::NAN);
+    let idle = world.members()[2].clone();
+    world.cloud().made(&idle, |made| made.load = 0.0);
+    world.keeps("nothing goes", minutes(30), |world| world.current().len() == 4).await;
+    // If one must go, it is the one that is known to be idle.
+    world.cloud().made(&idle, |made| made.drains = false);
+    world.patch(&user(), pool("a", "p"), json!({"nodeCount": 3})).await.unwrap();
+    world.soon("it is drained", |w| w.status(&idle) == Some(NodeStatus::Draining)).await;
+}
+
 /// Says whatever it is told to.
 struct Liar(Mutex<RawMetrics>);
 

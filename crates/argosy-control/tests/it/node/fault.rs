@@ -159,17 +159,21 @@ async fn e1_a_flag_that_could_not_be_written_is_written_later() {
 async fn j18_no_reading_that_cannot_be_true_is_kept() {
     let world = World::with(quiet()).await;
     world.enrol("gpu-1").await;
-    let gpu = GpuSample { utilization: f32::NAN, memory_used: 1 << 63, ..GpuSample::default() };
+    let gpu = GpuSample {
+        utilization: Some(f32::NAN),
+        memory_used: Some(1 << 63),
+        ..GpuSample::default()
+    };
     let sample = Sample {
-        cpu_percent: f32::INFINITY,
-        memory_percent: 1e38,
+        cpu_percent: Some(f32::INFINITY),
+        memory_percent: Some(1e38),
         gpus: vec![gpu; 8],
         ..Sample::default()
     };
     let beat = Heartbeat { node_time: None, sample: Some(sample) };
     world.control.nodes.heartbeat(&agent("gpu-1"), "gpu-1", Via::Call, beat).unwrap();
     let kept = world.live("gpu-1").sample.unwrap();
-    assert_eq!((kept.cpu_percent, kept.memory_percent), (0.0, 0.0));
+    assert_eq!((kept.cpu_percent, kept.memory_percent), (None, None));
     assert!(kept.gpus.iter().all(|gpu| *gpu == GpuSample::default()));
     assert_eq!(world.control.stats.readings_refused.get(), 2 + 8 * 2);
 }
@@ -272,7 +276,7 @@ async fn o1_measurements_are_shed_first_and_liveness_is_kept() {
     }
     world.pass(seconds(60)).await;
     // Five times as many as there should be, within one second.
-    let sample = Sample { cpu_percent: 50.0, ..Sample::default() };
+    let sample = Sample { cpu_percent: Some(50.0), ..Sample::default() };
     for _ in 0..5 {
         for id in &ids {
             let beat = Heartbeat { node_time: None, sample: Some(sample.clone()) };
@@ -286,11 +290,11 @@ async fn o1_measurements_are_shed_first_and_liveness_is_kept() {
     // One node that beats without end is measured once a second.
     world.pass(seconds(2)).await;
     for n in 0..40_u8 {
-        let sample = Some(Sample { cpu_percent: n.into(), ..Sample::default() });
+        let sample = Some(Sample { cpu_percent: Some(n.into()), ..Sample::default() });
         let beat = Heartbeat { node_time: None, sample };
         world.control.nodes.heartbeat(&agent("gpu-0"), "gpu-0", Via::Call, beat).unwrap();
     }
-    assert_eq!(world.live("gpu-0").sample.unwrap().cpu_percent, 0.0);
+    assert_eq!(world.live("gpu-0").sample.unwrap().cpu_percent, Some(0.0));
 }
 
 /// One thing that happens to one of three nodes. Much of it is refused; that is part of the history.

@@ -133,14 +133,14 @@ async fn cuj_2_a_heartbeat_is_heard_and_writes_nothing() {
     let (before, commits) = (world.node("gpu-1"), world.commits());
     for _ in 0..20 {
         world.pass(seconds(30)).await;
-        let sample = Some(Sample { cpu_percent: 12.5, ..Sample::default() });
+        let sample = Some(Sample { cpu_percent: Some(12.5), ..Sample::default() });
         let beat = Heartbeat { node_time: Some(world.now()), sample };
         let nodes = &world.control.nodes;
         let answer = nodes.heartbeat(&agent("gpu-1"), "gpu-1", Via::Call, beat).unwrap();
         assert_eq!((answer.next_s, answer.commands_wait), (30, false));
         let live = world.live("gpu-1");
         assert_eq!(live.heard_at, Some(world.now()));
-        assert_eq!(live.sample.unwrap().cpu_percent, 12.5);
+        assert_eq!(live.sample.unwrap().cpu_percent, Some(12.5));
     }
     assert_eq!(world.node("gpu-1"), before);
     assert_eq!(world.commits(), commits);

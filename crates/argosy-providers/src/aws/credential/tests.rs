@@ -2,7 +2,7 @@ use super::{Credentials, Keyring, Keys, config, lasts};
 use argosy_control::clock::Clock;
 use aws_config::imds;
 use aws_config::imds::credentials::ImdsCredentialsProvider;
-use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use axum::Router;
 use axum::routing::{get, put};
 use http::{HeaderMap, StatusCode};
@@ -84,10 +84,14 @@ fn keys_are_renewed_before_they_end() {
         let end = Some(SystemTime::from(end));
         aws_credential_types::Credentials::new("A", "b", None, end, "test")
     };
-    assert!(lasts(&ends_in(6), now));
-    assert!(!lasts(&ends_in(5), now));
-    assert!(!lasts(&ends_in(-1), now));
-    assert!(lasts(&aws_credential_types::Credentials::new("A", "b", None, None, "test"), now));
+    assert!(lasts(&ends_in(6), now, super::RENEW_BEFORE));
+    assert!(!lasts(&ends_in(5), now, super::RENEW_BEFORE));
+    assert!(!lasts(&ends_in(-1), now, super::RENEW_BEFORE));
+    assert!(lasts(
+        &aws_credential_types::Credentials::new("A", "b", None, None, "test"),
+        now,
+        super::RENEW_BEFORE
+    ));
 }
 
 /// A machine's metadata service, version 2: nothing without a token.
@@ -124,4 +128,56 @@ async fn the_role_of_the_machine_is_asked_for_with_a_token() {
     assert_eq!(keys.access_key_id(), "ROLE");
     assert_eq!(keys.session_token(), Some("session"));
     assert!(keys.expiry().is_some(), "they end");
+}
+
+/// Gives keys that hold for ten minutes once, and then does not answer.
+#[derive(Debug)]
+struct Once {
+    until: std::time::SystemTime,
+    asked: std::sync::Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl ProvideCredentials for Once {
+    fn provide_credentials<'a>(
+        &'a self,
+    ) -> aws_credential_types::provider::future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let first = self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        let keys =
+            aws_credential_types::Credentials::new("id", "secret", None, Some(self.until), "t");
+        let answer = match first {
+            true => Ok(keys),
+            false => {
+                Err(aws_credential_types::provider::error::CredentialsError::not_loaded("gone"))
+            }
+        };
+        aws_credential_types::provider::future::ProvideCredentials::ready(answer)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_i7_keys_that_still_hold_are_used_while_nobody_can_be_asked() {
+    let clock = Clock::simulated("2030-01-01T12:00:00Z".parse().unwrap());
+    let until = clock.now().checked_add(SignedDuration::from_mins(10)).unwrap();
+    let asked = std::sync::Arc::<std::sync::atomic::AtomicU32>::default();
+    let once = Once { until: until.into(), asked: asked.clone() };
+    let keyring = Keyring::new(Credentials::Found { profile: None }, "us-east-1");
+    keyring.kept.lock().await.source = Some(SharedCredentialsProvider::new(once));
+    let asked = || asked.load(std::sync::atomic::Ordering::SeqCst);
+    // Minutes, whether there are keys, and how often they were asked for by then.
+    for (minute, held, times) in
+        [(0, true, 1), (4, true, 1), (6, true, 2), (9, true, 3), (11, false, 4)]
+    {
+        let at = "2030-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
+        let at = at.checked_add(SignedDuration::from_mins(minute)).unwrap();
+        clock.sleep_until(at).await;
+        // Calls that come together ask once.
+        for _ in 0..3 {
+            assert_eq!(keyring.keys(&clock).await.is_ok(), held, "minute {minute}");
+        }
+        let more = if held { 0 } else { 2 };
+        assert_eq!(asked(), times + more, "minute {minute}");
+    }
 }

@@ -104,3 +104,24 @@ fn a_refusal_is_told_without_what_nobody_can_read() {
     let trouble = refused(403, "UnauthorizedOperation", message, Effect::Launch);
     assert_eq!(trouble.to_string(), "UnauthorizedOperation: Not allowed.");
 }
+
+#[test]
+fn r2_i6_r2_i11_one_bad_order_does_not_suspend_the_account_and_is_told_as_it_is() {
+    let rows = [
+        ("OptInRequired", Effect::Launch, "invalid image"),
+        ("OptInRequired", Effect::Read, "denied ec2:RunInstances"),
+        // Protection from termination is no missing permission.
+        ("OperationNotPermitted", Effect::Change, "unable"),
+        (
+            "InsufficientFreeAddressesInSubnet",
+            Effect::Launch,
+            "capacity InsufficientFreeAddressesInSubnet",
+        ),
+    ];
+    for (code, effect, expected) in rows {
+        let trouble = refused(400, code, "AWS says why", effect);
+        assert_eq!(gist(&trouble), expected, "{code}");
+        let whole = format!("{trouble:?}");
+        assert!(whole.contains("AWS says why"), "{whole}");
+    }
+}

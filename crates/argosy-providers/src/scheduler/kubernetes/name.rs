@@ -4,11 +4,11 @@ use super::{NodeName, PAGE_MAX, explain};
 use crate::scheduler::one_line;
 use argosy_control::clock::Clock;
 use argosy_control::scheduler::{Machine, SchedulerError};
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use std::collections::HashMap;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// Finds names.
@@ -22,7 +22,8 @@ pub(super) struct Names {
 /// The nodes as they were when they were last listed.
 #[derive(Default)]
 struct Listed {
-    at: Option<Timestamp>,
+    /// On the monotonic clock: a clock that is set back must not keep new nodes unknown.
+    at: Option<Duration>,
     names: HashMap<String, Found>,
 }
 
@@ -38,7 +39,7 @@ const NAME_MAX: usize = 253;
 
 /// For how long the nodes are not listed again for an id that is not among them: a thousand strangers must
 /// not be a thousand lists of all nodes.
-const LIST_AGAIN: SignedDuration = SignedDuration::from_secs(30);
+const LIST_AGAIN: Duration = Duration::from_secs(30);
 
 /// How many pages of nodes are listed at most: Kubernetes itself ends at 5,000 nodes, this at 50,000.
 const PAGES_MAX: usize = 200;
@@ -95,10 +96,11 @@ impl Names {
     async fn by_provider_id(&self, id: &str, client: &Client) -> Result<String, SchedulerError> {
         // Whoever lists does so for all who wait here.
         let mut listed = self.listed.lock().await;
-        let just_now = |at: Timestamp| self.clock.now().duration_since(at) < LIST_AGAIN;
+        let now = self.clock.monotonic();
+        let just_now = |at: Duration| now.saturating_sub(at) < LIST_AGAIN;
         if !listed.names.contains_key(id) && !listed.at.is_some_and(just_now) {
             let names = list(client).await?;
-            *listed = Listed { at: Some(self.clock.now()), names };
+            *listed = Listed { at: Some(self.clock.monotonic()), names };
         }
         let shown = one_line(id, NAME_MAX);
         match listed.names.get(id) {

@@ -55,8 +55,13 @@ fn what_gpus_measure_stands_with_them() {
         heard_at: "2026-01-01T00:00:09Z".parse().ok(),
         attached: true,
         sample: Some(Sample {
-            cpu_percent: 12.5,
-            gpus: vec![GpuSample { index: 1, temperature: 61, power: 300, ..GpuSample::default() }],
+            cpu_percent: Some(12.5),
+            gpus: vec![GpuSample {
+                index: 1,
+                temperature: Some(61),
+                power: Some(300),
+                ..GpuSample::default()
+            }],
             queue_depth: Some(4),
             ..Sample::default()
         }),
@@ -121,10 +126,10 @@ fn a_point_is_as_long_ago_as_the_monotonic_clock_says() {
     let at = |at_s: u32| {
         let known = HistoryPoint {
             at_s,
-            gpu_percent: 1,
-            cpu_percent: 2,
-            memory_percent: 3,
-            temperature: 4,
+            gpu_percent: Some(1),
+            cpu_percent: Some(2),
+            memory_percent: None,
+            temperature: Some(4),
         };
         point(known, "2026-01-01T00:01:00Z".parse().unwrap(), Duration::from_secs(100)).at
     };

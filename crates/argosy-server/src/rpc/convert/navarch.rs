@@ -82,19 +82,21 @@ fn sample(metrics: &wire::NodeMetricsView<'_>) -> Result<Sample, FieldError> {
     let gpus = metrics.gpu_metrics.iter().enumerate().map(|(at, gpu)| {
         let raw = RawGpuSample {
             index: gpu.gpu_index.into(),
-            temperature: gpu.temperature.into(),
-            power: gpu.power_usage.into(),
-            utilization: gpu.utilization_percent,
-            memory_used: u64::try_from(gpu.memory_used).unwrap_or_default(),
+            temperature: Some(gpu.temperature.into()),
+            power: Some(gpu.power_usage.into()),
+            utilization: Some(gpu.utilization_percent),
+            memory_used: u64::try_from(gpu.memory_used).ok(),
             // That wire has no place for them.
-            ecc_corrected: 0,
-            ecc_uncorrected: 0,
+            ecc_corrected: None,
+            ecc_uncorrected: None,
         };
         gpu_sample(&raw, "gpu_index", || format!("metrics.gpu_metrics[{at}]"))
     });
     Ok(Sample {
-        cpu_percent: percent(metrics.cpu_usage_percent, || "metrics.cpu_usage_percent".to_owned())?,
-        memory_percent: percent(metrics.memory_usage_percent, || {
+        cpu_percent: percent(Some(metrics.cpu_usage_percent), || {
+            "metrics.cpu_usage_percent".to_owned()
+        })?,
+        memory_percent: percent(Some(metrics.memory_usage_percent), || {
             "metrics.memory_usage_percent".to_owned()
         })?,
         gpus: gpus.collect::<Result<_, _>>()?,

@@ -5,7 +5,7 @@ use super::{
     seconds, time, word, words,
 };
 use crate::body::read_json;
-use argosy_api::rpc::node as wire;
+use argosy_api::rpc::{node as wire, unmeasured};
 use argosy_control::node::{Heartbeat, NodeConfig};
 use argosy_control::pulse::Sample;
 use argosy_core::command::{Ack, Command, CommandKind, CommandState, Outcome, RESULT_LEN_MAX};
@@ -87,21 +87,42 @@ pub(crate) fn heartbeat(heartbeat: &wire::HeartbeatView<'_>) -> Result<Heartbeat
 fn sample(metrics: &wire::NodeMetricsView<'_>) -> Result<Sample, FieldError> {
     few(metrics.gpus.len(), GPUS_MAX, || "metrics.gpus".to_owned())?;
     let gpus = metrics.gpus.iter().enumerate().map(|(at, gpu)| {
+        let set = gpu.unmeasured;
         let raw = RawGpuSample {
             index: gpu.index.into(),
-            temperature: gpu.temperature_celsius.into(),
-            power: gpu.power_watts.into(),
-            utilization: gpu.utilization_percent.into(),
-            memory_used: gpu.memory_used_bytes,
-            ecc_corrected: gpu.ecc_corrected_total,
-            ecc_uncorrected: gpu.ecc_uncorrected_total,
+            temperature: unmeasured::value(
+                set,
+                unmeasured::GPU_TEMPERATURE,
+                gpu.temperature_celsius,
+            ),
+            power: unmeasured::value(set, unmeasured::GPU_POWER, gpu.power_watts),
+            utilization: unmeasured::value(
+                set,
+                unmeasured::GPU_UTILIZATION,
+                gpu.utilization_percent,
+            ),
+            memory_used: unmeasured::value(set, unmeasured::GPU_MEMORY, gpu.memory_used_bytes),
+            ecc_corrected: unmeasured::value(
+                set,
+                unmeasured::GPU_ECC_CORRECTED,
+                gpu.ecc_corrected_total,
+            ),
+            ecc_uncorrected: unmeasured::value(
+                set,
+                unmeasured::GPU_ECC_UNCORRECTED,
+                gpu.ecc_uncorrected_total,
+            ),
         };
         gpu_sample(&raw, "index", || format!("metrics.gpus[{at}]"))
     });
-    let percent = |value: f32, field: &str| percent(value.into(), || format!("metrics.{field}"));
+    let percent = |bit: u32, value: f32, field: &str| {
+        let value = unmeasured::value(metrics.unmeasured, bit, value);
+        percent(value, || format!("metrics.{field}"))
+    };
+    let (cpu, memory) = (metrics.cpu_usage_percent, metrics.memory_usage_percent);
     Ok(Sample {
-        cpu_percent: percent(metrics.cpu_usage_percent, "cpu_usage_percent")?,
-        memory_percent: percent(metrics.memory_usage_percent, "memory_usage_percent")?,
+        cpu_percent: percent(unmeasured::CPU, cpu, "cpu_usage_percent")?,
+        memory_percent: percent(unmeasured::MEMORY, memory, "memory_usage_percent")?,
         gpus: gpus.collect::<Result<_, _>>()?,
         pending_jobs: None,
         queue_depth: None,

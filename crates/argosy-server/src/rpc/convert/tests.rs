@@ -177,3 +177,31 @@ fn how_a_command_ended_follows_from_what_the_node_says() {
     let nameless = ours::CommandAckView { command_id: "1", ..Default::default() };
     assert_eq!(node::ack(&nameless).unwrap_err().field, "command_id");
 }
+
+#[test]
+fn r2_i4_unknown_is_not_zero_and_an_older_agent_measures_all() {
+    use argosy_api::rpc::unmeasured;
+    use buffa::view::RepeatedView;
+    let heartbeat = |cpu: u32, gpu: u32| {
+        let gpu = ours::GpuMetricsView { index: 2, unmeasured: gpu, ..Default::default() };
+        let metrics = ours::NodeMetricsView {
+            memory_usage_percent: 12.5,
+            gpus: RepeatedView::new(vec![gpu]),
+            unmeasured: cpu,
+            ..Default::default()
+        };
+        let beat =
+            ours::HeartbeatView { metrics: MessageFieldView::some(metrics), ..Default::default() };
+        node::heartbeat(&beat).unwrap().sample.unwrap()
+    };
+    let old = heartbeat(0, 0);
+    assert_eq!((old.cpu_percent, old.memory_percent), (Some(0.0), Some(12.5)));
+    let gpu = old.gpus[0];
+    assert_eq!((gpu.index, gpu.utilization, gpu.temperature), (2, Some(0.0), Some(0)));
+    assert_eq!((gpu.ecc_corrected, gpu.memory_used, gpu.power), (Some(0), Some(0), Some(0)));
+    let mig = heartbeat(unmeasured::CPU, unmeasured::GPU_UTILIZATION);
+    assert_eq!((mig.cpu_percent, mig.memory_percent), (None, Some(12.5)));
+    assert_eq!((mig.gpus[0].utilization, mig.gpus[0].power), (None, Some(0)));
+    let all = heartbeat(u32::MAX, u32::MAX).gpus[0];
+    assert_eq!((all.index, all.temperature, all.ecc_uncorrected), (2, None, None));
+}

@@ -78,9 +78,11 @@ impl Page {
         self.member("Registered", &[&times.ago(&node.registered_at), &joined]);
         self.member("Heard", &heard(node, times).iter().map(String::as_str).collect::<Vec<_>>());
         let metrics = node.metrics.as_ref().map(|metrics| {
-            let (cpu, memory) = (metrics.cpu_percent, metrics.memory_percent);
-            format!("CPU {cpu:.0}%, memory {memory:.0}%")
+            let cpu = metrics.cpu_percent.map(|cpu| format!("CPU {cpu:.0}%"));
+            let memory = metrics.memory_percent.map(|memory| format!("memory {memory:.0}%"));
+            [cpu, memory].into_iter().flatten().collect::<Vec<_>>().join(", ")
         });
+        let metrics = metrics.filter(|text| !text.is_empty());
         let busy = utilization(&node.gpus).map(|mean| format!("GPUs {mean:.0}%"));
         let heat = hottest(&node.gpus).map(|degrees| format!("hottest {degrees}C"));
         let load: Vec<String> = [metrics, busy, heat].into_iter().flatten().collect();

@@ -3,8 +3,9 @@
 use super::process::Yard;
 use super::*;
 use crate::harness::{Server, Setup, TestDir};
+use argosy_control::clock::Clock;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LABEL: &str = "argosy.dev/protected";
 
@@ -32,10 +33,10 @@ async fn busy(dir: &TestDir) -> Yard {
 
 /// For so long, the machines are those.
 async fn stay(yard: &Yard, machines: &BTreeSet<String>, time: Duration) {
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     await_until("the time is over", async || {
         assert_eq!(&yard.alive().into_keys().collect::<BTreeSet<_>>(), machines, "{}", yard.log());
-        (time <= began.elapsed()).then_some(())
+        (time <= Clock::System.monotonic().saturating_sub(began)).then_some(())
     })
     .await;
 }
@@ -53,7 +54,7 @@ async fn r2_m4_busy_nodes_have_their_drain_and_nothing_has_to_wait_for_none() {
     let path = make(&yard, &cluster, "workers", &spec).await;
     let three = settled(&yard, &path, 3).await;
 
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     let reply = yard.delete(&path).await.expect(202);
     assert_eq!(reply["status"]["phase"], "Terminating", "{reply:#}");
     stay(&yard, &three, Duration::from_secs(5)).await;
@@ -64,26 +65,38 @@ async fn r2_m4_busy_nodes_have_their_drain_and_nothing_has_to_wait_for_none() {
     std::fs::write(dir.join("done"), "").expect("a writable directory");
     yard.gone(&path).await;
     assert!(yard.alive().is_empty());
-    println!("DELETE of 3 busy nodes to gone: {:?}", began.elapsed());
+    println!(
+        "DELETE of 3 busy nodes to gone: {:?}",
+        Clock::System.monotonic().saturating_sub(began)
+    );
 
     let cluster = path.split("/nodepools").next().expect("a cluster").to_owned();
     // What runs there has ended already, or nothing has begun.
     let idle = add_pool(&yard, &cluster, "idle", &spec).await;
     settled(&yard, &idle, 3).await;
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     yard.delete(&idle).await.expect(202);
     yard.gone(&idle).await;
-    println!("DELETE of 3 idle nodes to gone: {:?}", began.elapsed());
+    println!(
+        "DELETE of 3 idle nodes to gone: {:?}",
+        Clock::System.monotonic().saturating_sub(began)
+    );
     let early = add_pool(&yard, &cluster, "early", &spec).await;
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     yard.delete(&early).await.expect(202);
     yard.gone(&early).await;
-    println!("DELETE of a pool that was made a moment ago to gone: {:?}", began.elapsed());
+    println!(
+        "DELETE of a pool that was made a moment ago to gone: {:?}",
+        Clock::System.monotonic().saturating_sub(began)
+    );
     assert!(yard.alive().is_empty());
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     yard.delete(&cluster).await.expect(202);
     yard.gone(&cluster).await;
-    println!("DELETE of a cluster where nothing runs to gone: {:?}", began.elapsed());
+    println!(
+        "DELETE of a cluster where nothing runs to gone: {:?}",
+        Clock::System.monotonic().saturating_sub(began)
+    );
 }
 
 #[tokio::test]
@@ -102,10 +115,10 @@ async fn r2_m4_an_admin_ends_a_drain_that_has_begun() {
     let args = ["nodepool", "delete", "default/workers", "--now", "--yes"];
     yard.cli(&args).await.expect(64);
     let args = [&args[..], &["--reason", "the power is off"]].concat();
-    let began = Instant::now();
+    let began = Clock::System.monotonic();
     yard.cli(&args).await.expect(0);
     yard.gone(&path).await;
-    println!("DELETE with now=true to gone: {:?}", began.elapsed());
+    println!("DELETE with now=true to gone: {:?}", Clock::System.monotonic().saturating_sub(began));
     assert!(yard.alive().is_empty());
     let audit = yard.cli(&["audit", "list", "-o", "json"]).await;
     has(audit.expect(0), &["the power is off"]);

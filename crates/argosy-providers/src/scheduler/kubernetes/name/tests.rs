@@ -90,3 +90,31 @@ fn a_node_is_found_by_the_whole_id_of_the_provider_and_by_its_end() {
         assert_eq!(names.get(id), expected.as_ref(), "{id}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn r2_i27_a_clock_that_is_set_back_does_not_keep_new_nodes_unknown() {
+    let clock = Clock::simulated("2030-01-01T12:00:00Z".parse().unwrap());
+    let lists = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let asked = lists.clone();
+    let serve = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        // The node is there from the second list on.
+        let first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        async move {
+            let node = json!({ "metadata": { "name": "a" }, "spec": { "providerID": "i-1" } });
+            let items = if first { vec![] } else { vec![node] };
+            let list =
+                json!({ "apiVersion": "v1", "kind": "NodeList", "metadata": {}, "items": items });
+            let body = kube::client::Body::from(list.to_string().into_bytes());
+            Ok::<_, kube::Error>(http::Response::new(body))
+        }
+    });
+    let client = Client::new(serve, "default");
+    let names = Names::new(NodeName::ProviderId, clock);
+    let find = async || names.of(&machine("i-1", "", ""), &client).await;
+    assert!(matches!(find().await, Err(SchedulerError::UnknownNode(_))));
+    clock.set_by(jiff::SignedDuration::from_hours(-6));
+    assert!(matches!(find().await, Err(SchedulerError::UnknownNode(_))), "it was listed just now");
+    tokio::time::advance(LIST_AGAIN).await;
+    assert_eq!(find().await.unwrap(), "a");
+    assert_eq!(lists.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
