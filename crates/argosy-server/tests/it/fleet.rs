@@ -17,6 +17,7 @@ fn measure(world: &World, id: &str, temperature: i16, ecc_corrected: u32) {
         power: Some(300),
         utilization: Some(93.4),
         ecc_corrected: Some(ecc_corrected),
+        ecc_uncorrected: Some(0),
         ..GpuSample::default()
     };
     let sample = Some(Sample { gpus: vec![gpu], ..Sample::default() });
