@@ -170,7 +170,7 @@ test('a node is terminated after its plan and its name, and its machine goes wit
   await expect(plan).toContainText('8 GPUs out of service');
   await expect(plan).toContainText(/Machine \S+ at gcp is returned: \$88\.25 an hour less/);
   await expect(plan).toContainText('lab.short buys another if it then has too few');
-  await expect(plan).toContainText('Pool lab.short: 1 of 2 nodes in service afterwards');
+  await expect(plan).toContainText('Disruption budget, pool lab.short: 1 node may be out of service, 0 are, and 1 is asked for');
   await expect(plan).toContainText('it would be accepted');
   const go = dialog.getByRole('button', { name: 'Terminate', exact: true });
   await expect(go).toBeDisabled();

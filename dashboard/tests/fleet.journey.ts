@@ -90,7 +90,7 @@ test('a node is drained from its page, after its plan', async ({ page }) => {
   const plan = dialog.getByRole('region', { name: 'Plan' });
   await expect(plan).toContainText(`${node.id}: Active → Draining`);
   await expect(plan).toContainText('8 GPUs out of service');
-  await expect(plan).toContainText('in service afterwards');
+  await expect(plan).toContainText(/Disruption budget, pool atlas\.h100: \d+ nodes? may be out of service, \d+ (is|are).*, and 1 (more )?is asked for/);
   await expect(plan).toContainText('The server has checked it: it would be accepted.');
   await dialog.getByLabel(/^Reason/).fill('a new cable');
   await expect(dialog.getByText(`argosy node drain ${node.id} --drain-for 3600s --reason 'a new cable'`)).toBeVisible();
