@@ -217,6 +217,7 @@ fn everybody(view: &View) -> Fleet<'_> {
     let pending = cordons_pending(view);
     let subject = |node: &'_ NodeId| pending.get(node).map(|command| command.issued_at);
     let nodes = view.nodes().map(|node| Subject {
+        unreported_for: None,
         node: &node.value,
         heard: true,
         unreachable_for: None,

@@ -3,7 +3,7 @@
 use super::{Fleet, Plan, turned_bad_at};
 use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
 use crate::node::settings::{BreakerSettings, Budget, NodeSettings, PoolSettings};
-use crate::node::{Duty, Node};
+use crate::node::{Duty, Node, NodeId};
 use crate::pool::BY;
 use jiff::Timestamp;
 use std::collections::HashMap;
@@ -59,6 +59,8 @@ struct Tally<'a> {
     /// that were replaced lately.
     there: usize,
     used: usize,
+    /// Who uses it: the first few.
+    holders: Vec<&'a NodeId>,
     /// When a node was last taken out of service by our own doing.
     youngest: Option<Timestamp>,
     stored: Option<&'a Breaker>,
@@ -75,8 +77,29 @@ impl<'a> Tally<'a> {
             Area::Pool(..) => (pool.budget, pool.breaker),
         };
         let (counts, stored) = (Counts::default(), None);
-        let (there, used, youngest) = (0, 0, None);
-        Self { area, budget, settings, counts, there, used, youngest, stored, breaker: None }
+        let (there, used, holders, youngest) = (0, 0, Vec::new(), None);
+        Self {
+            area,
+            budget,
+            settings,
+            counts,
+            there,
+            used,
+            holders,
+            youngest,
+            stored,
+            breaker: None,
+        }
+    }
+
+    /// Who uses the budget: ` (n0, n7 and 3 more)`.
+    fn held_by(&self) -> String {
+        let names: Vec<&str> = self.holders.iter().map(|node| node.as_str()).collect();
+        match self.used.saturating_sub(names.len()) {
+            _ if names.is_empty() => String::new(),
+            0 => format!(" ({})", names.join(", ")),
+            more => format!(" ({} and {more} more)", names.join(", ")),
+        }
     }
 
     fn allowed(&self) -> usize {
@@ -113,6 +136,9 @@ pub(super) struct Tallies<'a> {
 }
 
 const NOWHERE: usize = usize::MAX;
+
+/// How many of those who use a budget are named: more would be a list and not a sentence.
+const HOLDERS_MAX: usize = 3;
 
 /// How many places are compared with before a node's are looked up: more than that takes as long.
 const RECENT_MAX: usize = 4;
@@ -179,8 +205,13 @@ impl<'a> Tallies<'a> {
                 tally.counts.nodes += 1;
                 tally.counts.total += usize::from(!warm);
                 tally.there += usize::from(!warm);
-                // One that is warming up is in no percentage, but out of service all the same.
-                tally.used += usize::from(out_since.is_some());
+                // One that is warming up is in no percentage, but out of service all the same. What can do no
+                // work takes none away.
+                let costs = out_since.is_some() && !node.cannot_serve();
+                tally.used += usize::from(costs);
+                if costs && tally.holders.len() < HOLDERS_MAX {
+                    tally.holders.push(&node.id);
+                }
                 tally.youngest = tally.youngest.max(out_since);
             }
             // What an operator took out of service is theirs, whatever becomes of it there.
@@ -264,15 +295,16 @@ impl<'a> Tallies<'a> {
     }
 
     /// Takes a node out of service, or to its drain, everywhere it counts; or says which guard holds
-    /// that. A drain takes nothing more from a budget: its node is out of service already.
-    pub(super) fn take(&mut self, index: usize, drain: bool, now: Timestamp) -> Result<(), Guard> {
+    /// that. `free`: it takes nothing from a budget, as a drain, whose node is out of service already, or a
+    /// cordon of a node that can do no work.
+    pub(super) fn take(&mut self, index: usize, free: bool, now: Timestamp) -> Result<(), Guard> {
         let stopped = self.of(index).find(|(_, tally)| !tally.has_allowance());
         if let Some((place, tally)) = stopped {
             let breaker = tally.breaker.as_ref();
             let until = breaker.map(|breaker| turns_at(breaker, &tally.settings));
             return Err(Guard { word: "breaker", until, place });
         }
-        if !drain {
+        if !free {
             let full = self.of(index).find(|(_, tally)| tally.allowed() <= tally.used);
             if let Some((place, _)) = full {
                 return Err(Guard { word: "budget", until: None, place });
@@ -286,7 +318,7 @@ impl<'a> Tallies<'a> {
         }
         for place in self.places.get(index).copied().unwrap_or([NOWHERE; 3]) {
             let Some(tally) = self.list.get_mut(place) else { continue };
-            if !drain {
+            if !free {
                 tally.used += 1;
                 tally.youngest = Some(now);
             }
@@ -309,8 +341,9 @@ impl<'a> Tallies<'a> {
             ),
             ("breaker", Some(breaker)) => format!("the breaker is open: {}", breaker.reason),
             ("budget", _) => format!(
-                "{area}: {used} nodes are out of service by our own doing, and {} may be ({} % of {}, \
-                 at least {})",
+                "{area}: {used} nodes are out of service by our own doing{}, and {} may be ({} % of \
+                 {}, at least {})",
+                tally.held_by(),
                 tally.allowed(),
                 budget.percent,
                 there,
