@@ -15,7 +15,7 @@ pub use wire::ack;
 use crate::check::CheckOutcome;
 use crate::command::{End, Order};
 use crate::journal::Entry;
-use crate::signal::Signal;
+use crate::signal::{Condition, Signal};
 use crate::spool::{Report, Spooled};
 use argosy_api::rpc::attach::{Said, Told};
 use argosy_api::rpc::node::{
@@ -67,6 +67,8 @@ pub enum Event {
     Checked {
         /// What the checks found.
         outcomes: Vec<CheckOutcome>,
+        /// How conditions of GPUs stand that could be looked at.
+        conditions: Vec<Condition>,
         /// What happened since the last round.
         signals: Vec<Signal>,
     },
@@ -280,12 +282,12 @@ impl Agent {
             Event::Described { registration, complete } => self.describe(registration, complete),
             Event::Sampled(metrics) => self.metrics = Some(metrics),
             Event::Alarmed => self.due.round = Some(now),
-            Event::Checked { outcomes, signals } => {
+            Event::Checked { outcomes, signals, conditions } => {
                 self.checking_since = None;
-                self.outbox.checked(outcomes, now);
-                self.outbox.seen(signals, out);
+                self.outbox.checked(outcomes, conditions, now);
+                self.outbox.seen(self.of_this_boot(signals), out);
             }
-            Event::Seen(signals) => self.outbox.seen(signals, out),
+            Event::Seen(signals) => self.outbox.seen(self.of_this_boot(signals), out),
             Event::Told(told) => self.told(told, now, out),
             Event::CommandsWait => self.due.poll = self.line.is_calling().then_some(now),
             Event::Lost(loss) => self.lost(loss, now, out),
@@ -346,6 +348,14 @@ impl Agent {
         self.restore(journal, now, out);
         self.due.line = Some(now);
         self.due.round = Some(now);
+    }
+
+    /// Signals with the boot they are of: what is kept on disk may be said after the next one.
+    fn of_this_boot(&self, mut signals: Vec<Signal>) -> Vec<Signal> {
+        for signal in signals.iter_mut().filter(|signal| signal.boot_id.is_empty()) {
+            signal.boot_id.clone_from(&self.who.boot_id);
+        }
+        signals
     }
 
     fn describe(&mut self, registration: Arc<RegisterNodeRequest>, complete: bool) {

@@ -95,6 +95,8 @@ pub struct Line {
     pub text: String,
     /// How many lines were overwritten between the last one and this one.
     pub lost_before: u64,
+    /// The boot in which it was written, where its log says so; empty means this one.
+    pub boot_id: String,
 }
 
 /// What reading a source met with, and what a person can do about it.

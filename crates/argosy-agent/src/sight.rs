@@ -250,14 +250,18 @@ impl Watcher for Eyes {
             let mut known = lock(&self.known);
             known.learn(inventory);
             let looked = known.gpus.on(seen.sweep.as_ref(), inventory, seen.steady);
-            let xid = known.lines.outcome(&known.sources, &known.problems);
+            // The kernel of a made-up machine is always heard.
+            let made_up = [Source::Kmsg];
+            let sources = if self.host.is_some() { &*known.sources } else { &made_up };
+            let xid = known.lines.outcome(sources, &known.problems);
             let (boot_id, gpus) = (self.boot_id.clone(), known.gpus.memory().clone());
             let mut found = Found {
                 outcomes: looked.checks,
                 signals: looked.signals,
+                conditions: looked.conditions,
                 inventory_changed: looked.inventory_changed,
             };
-            found.outcomes.extend(self.host.is_some().then_some(xid));
+            found.outcomes.push(xid);
             (found, Remembered { boot_id, gpus })
         };
         self.remember(remembered, !looked.signals.is_empty(), seen.steady).await;
@@ -383,7 +387,7 @@ impl Ears {
                 }
                 text = text_of(&mut self.lines), if gpus_known => {
                     let (source, at) = (Source::Kmsg, self.clock.now());
-                    lock(&self.known).read(&Line { source, at, text, lost_before: 0 })
+                    lock(&self.known).read(&Line { source, at, text, lost_before: 0, boot_id: String::new() })
                 }
                 asked = asked_of(&mut self.injections) => self.injected(asked).await,
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => Vec::new(),

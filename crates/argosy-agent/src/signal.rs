@@ -1,7 +1,7 @@
 //! What happened to a GPU or to the machine, as it was seen and not judged: judging is the server's work.
 //!
 //! What a newcomer gets wrong: a signal is not a reading. A hot GPU is one signal when it gets hot, not
-//! one with every look at it.
+//! one with every look at it; that it still is hot is said by a condition in each round of checks.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,23 @@ pub struct Signal {
     pub first: Timestamp,
     /// The last time.
     pub last: Timestamp,
+    /// The boot in which it happened: a signal may be kept on disk over one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// The condition that began, which lasts until it is said to be over; empty if it happened once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
+}
+
+/// How a condition of a GPU stands, as the last look showed it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Condition {
+    /// Which GPU, by its name for life.
+    pub gpu: String,
+    /// Which condition.
+    pub name: String,
+    /// Whether it holds.
+    pub holds: bool,
 }
 
 /// Kinds of signals, by the words that policies use.
@@ -88,7 +105,16 @@ impl Signal {
             count: 1,
             first: at,
             last: at,
+            boot_id: String::new(),
+            condition: String::new(),
         }
+    }
+
+    /// The same, as the beginning of a condition.
+    #[must_use]
+    pub fn begins(mut self, condition: &str) -> Self {
+        condition.clone_into(&mut self.condition);
+        self
     }
 
     /// The same, on this GPU.

@@ -7,7 +7,7 @@
 
 use crate::check::CheckOutcome;
 use crate::record::{Medium, Opened, RECORD_LEN_MAX, Record, Records};
-use crate::signal::Signal;
+use crate::signal::{Condition, Signal};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -38,6 +38,9 @@ pub struct Report {
     /// What happened.
     #[serde(default)]
     pub signals: Vec<Signal>,
+    /// How conditions of GPUs stood when the checks ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// What is in the spool.

@@ -248,7 +248,7 @@ pub struct Duty {
 /// Something to know about a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeFlag {
-    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `Noisy`, `ExternalFailed`.
+    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `Noisy`, `ExternalFailed`, `HeldTooLong`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Since when.
@@ -397,6 +397,9 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "date-time")]
     pub ends_at: Option<String>,
+    /// What would end it, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ends_when: String,
 }
 
 words! {
@@ -406,8 +409,14 @@ words! {
         WhenCheckPasses = "WhenCheckPasses",
         /// Nothing like it happens for a while.
         AtTime = "AtTime",
-        /// The node boots again, a diagnostic passes, or an operator says so.
+        /// The node boots again, a diagnostic that tests the part passes, or an operator says so.
         AtReboot = "AtReboot",
+        /// The agent reports that the condition is over, or the node boots again.
+        WhenOver = "WhenOver",
+        /// Another GPU is in its place.
+        WhenReplaced = "WhenReplaced",
+        /// The node registers with all its GPUs.
+        WhenGpusReturn = "WhenGpusReturn",
     }
 }
 

@@ -34,6 +34,10 @@ pub struct Policy {
     /// The commit that last wrote it; its ETag is this number in quotes.
     #[schema(minimum = 0)]
     pub revision: u64,
+    /// In the answer to a PUT: what is valid and probably not meant, such as a rule that fails on an event it
+    /// is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// What a policy says.
@@ -68,8 +72,8 @@ pub struct Rule {
     pub condition: String,
     /// What it means when it is true.
     pub result: Severity,
-    /// How long a finding lasts without a repeat, as in `30m`; `reboot` means until the node boots
-    /// again. Left out: `reboot` for unhealthy, `1h` for degraded.
+    /// How long a finding lasts without a repeat, as in `30m`; `reboot` means until the node boots again,
+    /// `replaced` until another GPU is in its place. Left out: `reboot` for unhealthy, `1h` for degraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub lasts: Option<String>,

@@ -9,7 +9,7 @@ use crate::office::{Office, allow_verb};
 use crate::{Error, Revision, Stored};
 use argosy_core::access::{Caller, Verb, teams_matter};
 use argosy_core::field::{Constraint, FieldError};
-use argosy_core::health::{Event, Health, Verdict};
+use argosy_core::health::{Event, Evidence, Health, Verdict};
 use argosy_core::label::Labels;
 use argosy_core::name::Name;
 use argosy_core::node::{Duty, External, Flaps, Liveness, Machine, Node, NodeId, Place};
@@ -103,6 +103,16 @@ impl Policies {
         };
         let (committed, (policy, known)) = self.office.decide(decide).await?;
         Ok(Stored { value: policy, revision: known.unwrap_or(committed) })
+    }
+
+    /// What is not wrong with a policy, but probably not meant: rules that fail on an event they are about, and
+    /// rules that nothing can reach.
+    pub fn warnings(spec: &PolicySpec) -> Vec<FieldError> {
+        let policy = HealthPolicy::compile(TRIED, 0, spec);
+        policy.map_or_else(
+            |_| Vec::new(),
+            |policy| policy.warnings().iter().map(field_error).collect(),
+        )
     }
 
     /// Makes a policy the one that is there when nobody wrote one, for every tenant, in place of the
@@ -293,8 +303,9 @@ fn written(
 fn checked(name: &str, spec: &PolicySpec) -> Result<Name, Error> {
     let name = Name::parse(name).map_err(|error| Error::Invalid(vec![error]))?;
     let mut errors = spec.check(&name);
-    if let Err(of_rules) = HealthPolicy::compile(name.as_str(), 0, spec) {
-        errors.extend(of_rules.iter().map(field_error));
+    match HealthPolicy::compile(name.as_str(), 0, spec) {
+        Ok(policy) => errors.extend(policy.refusals().iter().map(field_error)),
+        Err(of_rules) => errors.extend(of_rules.iter().map(field_error)),
     }
     if errors.is_empty() { Ok(name) } else { Err(Error::Invalid(errors)) }
 }
@@ -335,6 +346,8 @@ fn nobody(tenant: &str) -> Node {
         liveness: Liveness::Fresh,
         liveness_since: at,
         health: Health::unreported(at),
+        evidence: Evidence::default(),
+        expected_gpus: Vec::new(),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),

@@ -124,6 +124,8 @@ pub struct Pulse {
     /// Microseconds of wall time; 0 for never.
     heard_us: AtomicI64,
     reported_us: AtomicI64,
+    /// As `heard_ms`: when a complete health report last came.
+    proved_ms: AtomicU64,
     polled_us: AtomicI64,
     /// How many streams it holds open: while it reconnects, there may be two.
     streams: AtomicU32,
@@ -229,6 +231,25 @@ impl PulseBoard {
             all.extend(heard);
         }
         // Told in one order, whatever the map's.
+        all.sort_unstable();
+        all
+    }
+
+    /// The nodes of which a complete health report came within a time before a moment, and how long before it.
+    pub(crate) fn proved_within(
+        &self,
+        time: Duration,
+        monotonic: Duration,
+    ) -> Vec<(NodeId, Duration)> {
+        let mut all = Vec::new();
+        for shard in self.shards.iter() {
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            let proved = shard.iter().filter_map(|(node, pulse)| {
+                let ago = pulse.proved_for(monotonic).filter(|ago| *ago <= time)?;
+                Some((node.clone(), ago))
+            });
+            all.extend(proved);
+        }
         all.sort_unstable();
         all
     }
@@ -375,6 +396,16 @@ impl Pulse {
     pub fn reported(&self, at: Moment) {
         self.touch(at);
         self.reported_us.store(at.wall.as_microsecond(), Ordering::Relaxed);
+    }
+
+    /// It was a complete report.
+    pub fn proved(&self, monotonic: Duration) {
+        self.proved_ms.fetch_max(stamp(monotonic), Ordering::Relaxed);
+    }
+
+    /// How long ago its last complete report came; `None` if none did since we began to listen.
+    pub(crate) fn proved_for(&self, monotonic: Duration) -> Option<Duration> {
+        since(&self.proved_ms, monotonic)
     }
 
     /// The node asked for commands: it was heard, too.

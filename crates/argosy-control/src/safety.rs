@@ -317,6 +317,7 @@ fn everybody(view: &View) -> Fleet<'_> {
     let pending = cordons_pending(view);
     let leaving = leaving(view);
     let nodes = view.nodes().map(|node| Subject {
+        unreported_for: None,
         node: &node.value,
         heard: true,
         unreachable_for: None,

@@ -8,7 +8,7 @@ mod parameters;
 use crate::backoff::delay;
 use crate::breaker::later;
 use crate::field::FieldError;
-use crate::health::{Absolution, Ends, absolve};
+use crate::health::{Absolution, Ends, Tested, absolve};
 use crate::id::CommandId;
 use crate::ledger::{Entry, What};
 use crate::node::settings::PoolSettings;
@@ -497,15 +497,32 @@ pub fn acknowledged(node: &Node, command: &Command, ack: Ack, now: Timestamp) ->
     };
     let passed = result.as_ref().and_then(|result| result.get("passed")) == Some(&json!(true));
     let (outcome, message) = settled(&command, outcome, cut(&message), now);
-    let result = result.map(bounded);
     let mut node = node;
     if command.kind == CommandKind::RunDiagnostic && outcome == Outcome::Completed && passed {
-        let absolution = Absolution::Diagnostic(command.id);
+        let absolution = Absolution::Diagnostic(tested(&command, result.as_ref()));
         node = absolved(node, &absolution, &mut entries, now);
     }
+    let result = result.map(bounded);
     let ended = end(&node, &command, outcome, message, result, now);
     entries.extend(ended.entries);
     Some(Moved { entries, ..ended })
+}
+
+/// What a diagnostic that passed has shown: the test and the GPUs as its result names them, or else as the
+/// command does. A diagnostic that is not named is all of them.
+fn tested(command: &Command, result: Option<&Value>) -> Tested {
+    let said = |name: &str| result.and_then(|result| result.get(name));
+    let asked = |name: &str| command.parameters.get(name).map(String::as_str);
+    let test = said("test").and_then(Value::as_str).or(asked("test")).or(asked("type"));
+    let passed = |gpu: &Value| {
+        let passed = gpu.get("passed") == Some(&json!(true));
+        gpu.get("uuid").and_then(Value::as_str).filter(|_| passed).map(str::to_owned)
+    };
+    let gpus = said("gpus").and_then(Value::as_array);
+    let gpus = gpus.map(|gpus| gpus.iter().filter_map(passed).collect());
+    // Of one GPU that nobody names nothing is shown.
+    let gpus = gpus.or_else(|| asked("gpu").map(|_| Vec::new()));
+    Tested { command: command.id, test: test.unwrap_or("all").to_owned(), gpus }
 }
 
 /// The outcome a node claims, as it is written down: only a drain is drained, only we take a command
@@ -627,7 +644,7 @@ pub fn put_off(node: &Node, command: &Command, why: &str, now: Timestamp) -> Opt
 /// what was, not on what is.
 fn moot(node: &Node, command: &Command) -> bool {
     let ours = command.kind == CommandKind::Cordon && command.automatic;
-    ours && node.duty == Duty::Active && !node.is_bad()
+    ours && node.duty == Duty::Active && !node.is_bad() && !node.evidence.is_missing()
 }
 
 fn told_to_drain(node: &Node) -> bool {

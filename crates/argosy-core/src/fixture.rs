@@ -4,7 +4,7 @@ use crate::access::{Caller, Role};
 use crate::adapter::{
     AdapterName, AdapterSpec, DraftCondition, ReportDraft, Runner, TimeWindow, Tri, Verdict, accept,
 };
-use crate::health::{Health, HealthState};
+use crate::health::{Evidence, Health, HealthState};
 use crate::id::{CommandId, ResourceId};
 use crate::label::Labels;
 use crate::name::Name;
@@ -184,6 +184,8 @@ pub(crate) fn node(id: &str) -> Node {
             reason: String::new(),
             message: String::new(),
         },
+        evidence: Evidence::default(),
+        expected_gpus: Vec::new(),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),

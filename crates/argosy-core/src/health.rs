@@ -8,8 +8,8 @@
 mod door;
 mod intake;
 
-pub(crate) use intake::decisive;
-pub use intake::{absolve, expire, sight, take_in};
+pub(crate) use intake::{Begun, decisive, hardware_of, registered};
+pub use intake::{absolve, aged, expire, sight, take_in, thinned};
 
 use crate::id::CommandId;
 use crate::ledger::{Entry, VerdictNote};
@@ -33,8 +33,14 @@ pub struct Health {
 
 /// The reason of `Unknown` while a rule that should have judged an event failed.
 pub const POLICY_ERROR: &str = "PolicyError";
-/// The reason of `Unknown` until the node reports for the first time.
+/// The reason of `Unknown` until a complete report of this boot: every check that the node was told to run.
 pub const NO_REPORT: &str = "NoReport";
+/// What that means.
+const NO_EVIDENCE: &str = "no complete health report since it last started or registered";
+/// The reason of `Unknown` when complete reports have stopped coming.
+pub const REPORTS_MISSING: &str = "ReportsMissing";
+/// The rule of the finding that a node has fewer GPUs than it must have. We raise it; no agent does.
+pub const GPUS_MISSING: &str = "GpusMissing";
 /// The reason of `Healthy`.
 pub const NO_FINDINGS: &str = "NoFindings";
 
@@ -45,8 +51,40 @@ impl Health {
             state: HealthState::Unknown,
             since: now,
             reason: NO_REPORT.to_owned(),
-            message: "it has not reported its health yet".to_owned(),
+            message: NO_EVIDENCE.to_owned(),
         }
+    }
+}
+
+/// What a node's health rests on. Results of checks are of the boot that the node last registered with:
+/// a new boot or registration forgets them, and nothing is well until they are complete again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// When the first complete report since the last boot or registration came; `None` until it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete_at: Option<Timestamp>,
+    /// Since when complete reports are missing that should have come; `None` while they come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_since: Option<Timestamp>,
+    /// Whether there ever was a complete report: only what once came can stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
+}
+
+impl Evidence {
+    /// Whether complete reports have stopped coming.
+    pub fn is_missing(&self) -> bool {
+        self.missing_since.is_some()
+    }
+
+    /// Why nothing good can be said of the node; `None` if it can: the reason and a sentence.
+    fn lacks(&self) -> Option<(&'static str, &'static str)> {
+        if self.is_missing() {
+            let sentence =
+                "its agent is heard, and its health reports have stopped coming or are incomplete";
+            return Some((REPORTS_MISSING, sentence));
+        }
+        self.complete_at.is_none().then_some((NO_REPORT, NO_EVIDENCE))
     }
 }
 
@@ -138,7 +176,41 @@ pub struct Finding {
     pub count: u32,
     /// What ends it.
     pub ends: Ends,
+    /// The milder finding of the same key that it came on top of, with an end of its own: what is left
+    /// when this one ends first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<Box<Finding>>,
+    /// The condition that lasts while it does (`temperature`); empty for what happened once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
 }
+
+impl Finding {
+    /// What would end it, for people.
+    pub fn ends_when(&self) -> String {
+        let operator = "or an operator uncordons the node";
+        match self.ends {
+            Ends::WhenCheckPasses => "the check passes".to_owned(),
+            Ends::At(end) => format!("nothing like it is seen until {end:.0}, {operator}"),
+            Ends::AtReboot => {
+                format!("the node boots again, a diagnostic that tests the part passes, {operator}")
+            }
+            Ends::WhenOver if self.condition == RECOVERY => {
+                format!("the driver no longer asks for it, the node boots again, {operator}")
+            }
+            Ends::WhenOver => {
+                format!("the agent reports that it is over, the node boots again, {operator}")
+            }
+            Ends::WhenReplaced => {
+                format!("the node registers with another GPU in its place, {operator}")
+            }
+            Ends::WhenGpusReturn => format!("the node registers with all its GPUs, {operator}"),
+        }
+    }
+}
+
+/// The condition that the driver asks for recovery of a GPU.
+pub const RECOVERY: &str = "recovery";
 
 /// What ends a finding. An operator's uncordon ends every finding of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,8 +219,14 @@ pub enum Ends {
     WhenCheckPasses,
     /// Nothing like it happens until then.
     At(Timestamp),
-    /// The node boots again, a diagnostic passes, or an operator says so.
+    /// The node boots again, a diagnostic that tests the part passes, or an operator says so.
     AtReboot,
+    /// The agent says that the condition is over, or the node boots again.
+    WhenOver,
+    /// The GPU is replaced, or an operator says so.
+    WhenReplaced,
+    /// The node registers with all the GPUs it must have, or an operator says so.
+    WhenGpusReturn,
 }
 
 /// What was seen lately, for rules that count: one kind of event on one GPU.
@@ -167,6 +245,22 @@ pub struct Sighting {
     pub hardware: String,
     /// When, newest last; at most `SIGHTING_TIMES_MAX`, so a count says "at least".
     pub times: Vec<Timestamp>,
+    /// The last of them as the node told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<LineSeen>,
+}
+
+/// A kernel line that was told, to recognise it when it is told again: an agent that lost its place reads
+/// the log from the beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineSeen {
+    /// Of which boot; empty if the agent does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// When it was written, by the node's clock.
+    pub node_time: Timestamp,
+    /// The line.
+    pub raw: String,
 }
 
 /// How many times of one sighting are kept. Rules compare with small numbers.
@@ -187,7 +281,39 @@ pub struct HealthReport {
     pub results: Vec<CheckResult>,
     /// What happened.
     pub events: Vec<Event>,
+    /// How conditions of GPUs stand: what lasts ends when the agent says that it is over.
+    pub conditions: Vec<Condition>,
+    /// The checks that the node was told to run, without which the report is not complete. `None`: its
+    /// agent sends all it has each time, under names of its own (Navarch's).
+    pub told: Option<Vec<String>>,
 }
+
+impl HealthReport {
+    /// Whether every check that the node was told to run has a word in it.
+    pub fn is_complete(&self) -> bool {
+        let known = |result: &CheckResult| result.state != HealthState::Unknown;
+        match self.told.as_deref() {
+            None | Some([]) => !self.results.is_empty() && self.results.iter().all(known),
+            Some(told) => told.iter().all(|name| {
+                self.results.iter().any(|result| result.name == *name && known(result))
+            }),
+        }
+    }
+}
+
+/// How a condition of a GPU stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The GPU's UUID; empty for the whole node.
+    pub gpu: String,
+    /// Which: `temperature`.
+    pub name: String,
+    /// Whether it holds; false: it is over.
+    pub holds: bool,
+}
+
+/// The most conditions of one report: every GPU has a dozen.
+pub const CONDITIONS_MAX: usize = 1024;
 
 /// The result of one health check.
 #[derive(Clone, Debug, PartialEq)]
@@ -235,7 +361,30 @@ pub struct Event {
     /// How many times it happened, if the node aggregated a flood.
     #[serde(default = "one")]
     pub count: u32,
+    /// The boot in which it happened; empty means the current one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// The condition that began (`temperature`), which lasts until the agent says that it is over; empty for
+    /// what happened once.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub condition: String,
 }
+
+/// Measurements that tell apart what a part of a GPU can have, the worst first.
+const TELLING: [&str; 12] = [
+    "row_remap_failure",
+    "row_remap_pending",
+    "row_remaps_total",
+    "retired_pages_pending",
+    "retired_pages_total",
+    "throttle",
+    "memory_temperature",
+    "temperature",
+    "nvlinks_down",
+    "nvlink_errors",
+    "pcie_replays",
+    "pcie_width",
+];
 
 fn one() -> u32 {
     1
@@ -288,13 +437,51 @@ impl Event {
         }
     }
 
+    /// What happened within its kind: the code, the signal, the agent's reason, the condition, or the
+    /// measurement that is out of order; `0` if nothing says.
+    pub fn subject(&self) -> String {
+        let text = |name: &str| match self.metrics.get(name) {
+            Some(Metric::Text(word)) if !word.is_empty() => Some(word.clone()),
+            _ => None,
+        };
+        let is_set = |metric: &Metric| match metric {
+            Metric::Bool(set) => *set,
+            Metric::Int(number) => *number != 0,
+            Metric::Float(number) => *number != 0.0,
+            Metric::Text(word) => !word.is_empty(),
+        };
+        if self.code() != 0 {
+            return self.code().to_string();
+        }
+        if !self.host_signal().is_empty() {
+            return self.host_signal().to_owned();
+        }
+        let condition = || Some(self.condition.clone()).filter(|name| !name.is_empty());
+        let telling = || {
+            let mut telling = TELLING.iter();
+            let name = telling.find(|name| self.metrics.get(**name).is_some_and(is_set))?;
+            Some((*name).to_owned())
+        };
+        let mut subject = match self.event_type {
+            EventType::DriverError => text("reason").or_else(condition),
+            EventType::Xid | EventType::Sxid | EventType::Host => None,
+            EventType::Unknown
+            | EventType::Thermal
+            | EventType::Power
+            | EventType::Memory
+            | EventType::Nvlink
+            | EventType::Pcie
+            | EventType::EccSbe
+            | EventType::EccDbe => condition().or_else(telling),
+        };
+        subject.iter_mut().for_each(|subject| cut(subject, SUBJECT_LEN_MAX));
+        subject.unwrap_or_else(|| "0".to_owned())
+    }
+
     /// What makes two events the same finding: `xid/79/GPU-1b2c…`, `host/disk-failed/node`.
     pub fn key_of(&self, node: &Node) -> String {
         let kind = self.event_type.as_str();
-        let code = match self.host_signal() {
-            "" => self.code().to_string(),
-            signal => signal.to_owned(),
-        };
+        let code = self.subject();
         match (self.gpu_uuid_of(node), self.gpu_index) {
             ("", index) if index < 0 => format!("{kind}/{code}/node"),
             ("", index) => format!("{kind}/{code}/gpu{index}"),
@@ -302,6 +489,9 @@ impl Event {
         }
     }
 }
+
+/// The longest subject of an event that becomes part of a key, in bytes.
+const SUBJECT_LEN_MAX: usize = 64;
 
 /// A measurement. Navarch sends text; it is read as a whole number, a finite number or a boolean where
 /// it is one.
@@ -399,8 +589,12 @@ words! {
 /// What a policy says of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// How bad; the error if a rule failed on the way, in which case nothing may be concluded.
+    /// How bad; the error if a rule failed on the way, in which case nothing good may be concluded.
     pub severity: Result<Severity, String>,
+    /// How bad the driver and the catalogue say it is: a rule that fails does not make it milder.
+    pub at_least: Severity,
+    /// Whether it is that bad only because the driver asks for recovery, and over when it does not any more.
+    pub advised: bool,
     /// The rule that decided, or failed; empty if none matched.
     pub rule: String,
     /// The policy's name.
@@ -409,10 +603,21 @@ pub struct Verdict {
     pub policy_version: u32,
     /// What the rule says about it, for people.
     pub message: String,
-    /// How long a finding of it lasts without a repeat; `None`: until the node boots again.
-    pub lasts: Option<SignedDuration>,
+    /// How long a finding of it lasts.
+    pub lasts: Lasts,
     /// What spoke for and against: the driver's word, the catalogue's row, and where they disagree.
     pub inputs: Vec<String>,
+}
+
+/// How long a finding of an event lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// For so long without a repeat.
+    For(SignedDuration),
+    /// Until the node boots again.
+    UntilReboot,
+    /// Until the GPU is replaced, or an operator says so.
+    UntilReplaced,
 }
 
 /// The node after a report, and what to write down about it.
@@ -430,9 +635,40 @@ pub enum Absolution {
     /// The node booted again.
     Reboot,
     /// A diagnostic passed.
-    Diagnostic(CommandId),
+    Diagnostic(Tested),
     /// An operator says so.
     Operator(String),
+}
+
+/// What a diagnostic that passed has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tested {
+    /// Which command.
+    pub command: CommandId,
+    /// Which test: `compute`.
+    pub test: String,
+    /// The GPUs that passed, by UUID; `None` if the result names none: then all of them.
+    pub gpus: Option<Vec<String>>,
+}
+
+impl Tested {
+    /// Whether the test shows that what was found is over: it made the GPU in question work, and the part in
+    /// question. One that only reads what the driver says (`quick`) shows nothing.
+    pub fn clears(&self, finding: &Finding) -> bool {
+        let memory = [
+            "ecc_dbe/", "ecc_sbe/", "memory/", "xid/48/", "xid/63/", "xid/64/", "xid/94/",
+            "xid/95/",
+        ];
+        let of_memory = memory.iter().any(|kind| finding.key.starts_with(kind));
+        let worked = match self.test.as_str() {
+            "all" => true,
+            "memory" => of_memory,
+            "compute" | "stress" => !of_memory && !finding.gpu.is_empty(),
+            _ => false,
+        };
+        let among = |gpus: &Vec<String>| finding.gpu.is_empty() || gpus.contains(&finding.gpu);
+        worked && self.gpus.as_ref().is_none_or(among)
+    }
 }
 
 impl From<&Verdict> for VerdictNote {

@@ -1,7 +1,8 @@
 //! Who went silent, and whether to believe it.
 //!
-//! Decided over the whole fleet at once: when most of it is silent, the silence is ours. All times are
-//! spans on our own monotonic clock: no wall clock, and never a node's.
+//! Decided over the whole fleet at once: while nobody at all is heard, the silence may be ours, for a while.
+//! One node that is heard shows that we listen, and the silence of the others is theirs, tenant by tenant and
+//! zone by zone. All times are spans on our own monotonic clock: no wall clock, and never a node's.
 //!
 //! What a newcomer gets wrong: being silent and being acted on are two things. A node that is marked
 //! `Unreachable` is shown as such; whether anything is done about it is `remedy`'s to say, much later.
@@ -42,6 +43,8 @@ pub struct Listening {
     /// How many nodes there are besides those that are looked at: marked `Fresh`, and heard in time
     /// (`is_well`). Most of a fleet, and all there is to know of them.
     pub well: usize,
+    /// How long ago anybody at all was last heard, of any tenant and any zone.
+    pub deaf_for: SignedDuration,
 }
 
 impl Pulse<'_> {
@@ -59,13 +62,16 @@ pub struct Sweep {
     pub marks: Vec<(NodeId, Liveness)>,
     /// Set if nothing may be done about silence now; then nobody is marked `Unreachable` either.
     pub excuse: Option<Excuse>,
+    /// Whether anybody is heard: an isolation that ended although nobody is has lasted too long to be
+    /// believed.
+    pub heard: bool,
 }
 
 /// Why silence is not held against anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "excuse", rename_all = "lowercase")]
 pub enum Excuse {
-    /// Most of the fleet is silent: we are the ones who are cut off, as far as it can be told.
+    /// Nobody is heard, of no tenant and no zone: we are the ones who are cut off, as far as it can be told.
     Isolation {
         /// How many are silent.
         silent: usize,
@@ -94,10 +100,10 @@ impl Excuse {
 impl fmt::Display for Excuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Excuse::Isolation { silent, total } => write!(
-                f,
-                "{silent} of {total} nodes are silent at once: the control plane is likely cut off, \
-                 and silence is held against nobody"
+            // Without numbers: they would be those of other tenants.
+            Excuse::Isolation { .. } => f.write_str(
+                "no node is heard: the control plane is likely cut off, and nothing is done about silence \
+                 for now",
             ),
             Excuse::Amnesty { missing, total } => write!(
                 f,
@@ -148,6 +154,9 @@ pub struct Heard {
     /// The nodes it heard since it last said so; how many milliseconds ago, for clocks of two processes
     /// have nothing else in common; and whether on a stream.
     pub nodes: Vec<(NodeId, u32, bool)>,
+    /// Those of whom it had a complete health report, and how many milliseconds ago.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reported: Vec<(NodeId, u32)>,
 }
 
 /// How long a node may be silent: before it is `Suspect`, and before it is `Unreachable`.
@@ -160,7 +169,16 @@ pub fn limits(settings: &PoolSettings, every: SignedDuration) -> (SignedDuration
     (settings.suspect_after.max(late), settings.unreachable_after.max(times(3)))
 }
 
-/// How many times as long as it should the amnesty may last because nodes are still coming back.
+/// How long complete health reports may be missing: three rounds of checks, and a bit for a slow one.
+pub fn reports_late(health_every: SignedDuration) -> SignedDuration {
+    // Agents make no more rounds than that, whatever they are told.
+    let every = health_every.max(SignedDuration::from_secs(5));
+    let rounds = every.checked_mul(3).unwrap_or(SignedDuration::MAX);
+    rounds.saturating_add(SignedDuration::from_secs(15))
+}
+
+/// How many times as long as the amnesty an isolation may last, and the amnesty itself because nodes are
+/// still coming back.
 ///
 /// Once and a fleet whose nodes return slowly is taken for lost; without end and a zone that died while
 /// we were away is never noticed. Breakers and budgets hold after it as ever.
@@ -186,9 +204,8 @@ pub fn sweep(fleet: &[Pulse<'_>], listening: Listening) -> Sweep {
                 Some(_) => Liveness::Fresh,
                 None => pulse.liveness,
             },
-            // When this much goes dark at once, the likelier cause is on our side. Writing it down
-            // for each of them would only add a storm of writes to it.
-            Some(_) if isolation.is_some() => pulse.liveness,
+            // Whose fault it is can be left open; that it was not heard is true all the same.
+            Some(_) if isolation.is_some() => pulse.liveness.max(Liveness::Suspect),
             Some(quiet) if quiet < pulse.unreachable_after => Liveness::Suspect,
             Some(_) if amnesty.is_some() => pulse.liveness.max(Liveness::Suspect),
             Some(_) => Liveness::Unreachable,
@@ -196,7 +213,17 @@ pub fn sweep(fleet: &[Pulse<'_>], listening: Listening) -> Sweep {
         };
         (next != pulse.liveness).then(|| (pulse.node.clone(), next))
     };
-    Sweep { marks: fleet.iter().filter_map(mark).collect(), excuse: isolation.or(amnesty) }
+    Sweep {
+        marks: fleet.iter().filter_map(mark).collect(),
+        excuse: isolation.or(amnesty),
+        heard: is_heard(fleet, listening),
+    }
+}
+
+/// Whether anybody was heard, anywhere, so lately that we listen: within the time after which the first of
+/// those who are silent is late.
+fn is_heard(fleet: &[Pulse<'_>], listening: Listening) -> bool {
+    fleet.iter().all(|pulse| listening.deaf_for < pulse.suspect_after)
 }
 
 /// How long a node has been silent, as far as it counts; `None` while it may still come back.
@@ -209,7 +236,7 @@ fn silence(pulse: &Pulse<'_>, listening: Listening, amnesty: bool) -> Option<Sig
 }
 
 fn amnesty(fleet: &[Pulse<'_>], listening: Listening) -> Option<Excuse> {
-    let Listening { listening_for, amnesty, well } = listening;
+    let Listening { listening_for, amnesty, well, .. } = listening;
     let missing =
         |pulse: &&Pulse<'_>| pulse.quiet_for.is_none() && pulse.liveness != Liveness::Unreachable;
     let (missing, total) = (fleet.iter().filter(missing).count(), fleet.len() + well);
@@ -230,10 +257,12 @@ fn isolation(fleet: &[Pulse<'_>], listening: Listening, amnesty: bool) -> Option
         let quiet = silence(pulse, listening, amnesty);
         silent += usize::from(quiet.is_some_and(|quiet| pulse.suspect_after <= quiet));
     }
-    if plant::has(Bug::MassSilence) {
+    if plant::has(Bug::MassSilence) || is_heard(fleet, listening) {
         return None;
     }
-    (2 <= silent && total < 2 * silent).then_some(Excuse::Isolation { silent, total })
+    let longest = listening.amnesty.checked_mul(AMNESTY_STRETCH).unwrap_or(SignedDuration::MAX);
+    (2 <= silent && total < 2 * silent && listening.deaf_for < longest)
+        .then_some(Excuse::Isolation { silent, total })
 }
 
 #[cfg(test)]

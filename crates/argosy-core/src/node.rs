@@ -11,7 +11,7 @@ mod register;
 pub use register::{Conflict, RegisterError, Registered, Registrar, is_owned, register};
 
 use crate::field::{Constraint, FieldError};
-use crate::health::{Check, Finding, Health, HealthState, POLICY_ERROR, Sighting};
+use crate::health::{Check, Evidence, Finding, Health, HealthState, POLICY_ERROR, Sighting};
 use crate::id::CommandId;
 use crate::label::Labels;
 use crate::ledger::{Entry, What};
@@ -113,6 +113,12 @@ pub struct Node {
     pub liveness_since: Timestamp,
     /// Whether it is well.
     pub health: Health,
+    /// What that rests on.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// The GPUs it must have, by serial number or else UUID: as many as it ever registered with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_gpus: Vec<String>,
     /// Whether it may be given work.
     pub duty: Duty,
     /// The latest results of its health checks, by name; at most `CHECKS_MAX`.
@@ -357,12 +363,23 @@ impl Node {
         self.health.state == HealthState::Unhealthy || self.liveness == Liveness::Unreachable
     }
 
-    /// Whether nothing speaks against the node being in service. Not the opposite of bad: while a rule
-    /// fails, nobody can say.
+    /// Whether it has been shown that nothing speaks against the node being in service. Not the opposite of
+    /// bad: while its health is unknown, nobody can say.
     pub fn is_well(&self) -> bool {
-        let unsure =
-            self.health.state == HealthState::Unknown && self.health.reason == POLICY_ERROR;
-        !self.is_bad() && !unsure
+        !self.is_bad() && self.health.state != HealthState::Unknown
+    }
+
+    /// Whether a rule that failed is why its health is unknown.
+    pub fn is_unjudged(&self) -> bool {
+        self.health.state == HealthState::Unknown && self.health.reason == POLICY_ERROR
+    }
+
+    /// Whether it can do no work, whatever is decided about it: it is lost, or sick and drained. To take it
+    /// out of service costs no capacity.
+    pub fn cannot_serve(&self) -> bool {
+        let drained = matches!(self.duty, Duty::Draining { done: true, .. });
+        self.liveness == Liveness::Unreachable
+            || drained && self.health.state == HealthState::Unhealthy
     }
 
     /// The node with a flag raised, and what it says, or lowered; `None` if it is so already.
@@ -403,7 +420,8 @@ impl Node {
         (node, vec![Entry { at: now, node: self.id.clone(), what }])
     }
 
-    /// Keeps count of recoveries and relapses, after a change of health or liveness.
+    /// Keeps count of recoveries and relapses, after a change of health or liveness. Only what was put back
+    /// into service can relapse.
     pub fn turned(&mut self, before: &Node, now: Timestamp) {
         if self.is_bad() && !before.is_bad() {
             self.flaps.relapsed(now);
@@ -433,9 +451,12 @@ impl Node {
 pub struct Flaps {
     /// How many times lately.
     pub count: u32,
-    /// Since when it is well again; `None` while it is not, and before it was ever ill.
+    /// Since when it is well; `None` while it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered_at: Option<Timestamp>,
+    /// When we last put it back into service; `None` once it has fallen ill again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub put_back_at: Option<Timestamp>,
     /// It must have been well until then before it is put back into service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_until: Option<Timestamp>,
@@ -448,11 +469,12 @@ const FLAPS_FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(24);
 impl Flaps {
     fn relapsed(&mut self, now: Timestamp) {
         let Some(recovered_at) = self.recovered_at.take() else { return };
-        self.count = if now.duration_since(recovered_at) < FLAPS_FORGOTTEN_AFTER {
-            self.count.saturating_add(1)
-        } else {
-            0
-        };
+        let put_back = self.put_back_at.take().is_some();
+        if FLAPS_FORGOTTEN_AFTER <= now.duration_since(recovered_at) {
+            self.count = 0;
+        } else if put_back {
+            self.count = self.count.saturating_add(1);
+        }
     }
 }
 
@@ -469,6 +491,8 @@ pub enum Flag {
     Noisy,
     /// The workload system could not be told.
     ExternalFailed,
+    /// It is sick and in service, because a guard has held us for longer than it should.
+    HeldTooLong,
 }
 
 impl Flag {
@@ -480,6 +504,7 @@ impl Flag {
             Flag::CommandChannelDown => "CommandChannelDown",
             Flag::Noisy => "Noisy",
             Flag::ExternalFailed => "ExternalFailed",
+            Flag::HeldTooLong => "HeldTooLong",
         }
     }
 }

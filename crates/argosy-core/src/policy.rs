@@ -2,7 +2,7 @@
 //! and evaluates them.
 
 use crate::field::{Constraint, FieldError, quotable};
-use crate::health::{Event, EventType, Severity};
+use crate::health::{Event, EventType, Lasts, Severity};
 use crate::label::is_value;
 use crate::name::Name;
 use crate::resource::Stamp;
@@ -120,29 +120,30 @@ pub struct Rule {
     pub condition: String,
     /// What it means when it is true.
     pub result: Severity,
-    /// How long a finding lasts without a repeat, as in `30m`; `reboot` means until the node boots
-    /// again. Without it: `reboot` for unhealthy, `1h` for degraded.
+    /// How long a finding lasts without a repeat, as in `30m`; `reboot` means until the node boots again,
+    /// `replaced` until another GPU is in its place. Without it: `reboot` for unhealthy, `1h` for degraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
 }
 
 impl Rule {
-    /// How long a finding of it lasts without a repeat; `None`: until the node boots again.
+    /// How long a finding of it lasts.
     ///
     /// # Errors
     /// A sentence about `lasts`.
-    pub fn lasting(&self) -> Result<Option<SignedDuration>, String> {
+    pub fn lasting(&self) -> Result<Lasts, String> {
         match (self.lasts.as_deref(), self.result) {
-            (Some("reboot"), _) | (None, Severity::Unhealthy) => Ok(None),
-            (None, Severity::Degraded) => Ok(Some(DEGRADED_LASTS)),
-            (None, Severity::Healthy) => Ok(Some(SignedDuration::ZERO)),
+            (Some("replaced"), _) => Ok(Lasts::UntilReplaced),
+            (Some("reboot"), _) | (None, Severity::Unhealthy) => Ok(Lasts::UntilReboot),
+            (None, Severity::Degraded) => Ok(Lasts::For(DEGRADED_LASTS)),
+            (None, Severity::Healthy) => Ok(Lasts::For(SignedDuration::ZERO)),
             (Some(text), _) => match span::parse(text) {
                 Ok(length) if length < SignedDuration::from_secs(1) || LASTS_MAX < length => {
                     let max = span::Written(LASTS_MAX);
                     Err(format!("`{text}` is not between 1s and {max}; `reboot` has no end"))
                 }
-                Ok(length) => Ok(Some(length)),
-                Err(complaint) => Err(format!("{complaint}; or `reboot`")),
+                Ok(length) => Ok(Lasts::For(length)),
+                Err(complaint) => Err(format!("{complaint}; or `reboot`, or `replaced`")),
             },
         }
     }

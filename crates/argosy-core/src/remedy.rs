@@ -12,14 +12,15 @@ mod tally;
 
 use crate::breaker::{Breaker, Pause, later, passed};
 use crate::command::cut;
-use crate::health::{Health, HealthState, POLICY_ERROR, decisive};
+use crate::health::{Health, HealthState, decisive};
 use crate::incarnation::Recovery;
 use crate::liveness::Excuse;
 use crate::node::settings::{NodeSettings, PoolSettings, Remedy};
-use crate::node::{Duty, Held, Liveness, Node, NodeId};
+use crate::node::{Duty, Flag, Held, Liveness, Node, NodeId};
 use crate::why::says;
 use jiff::{SignedDuration, Timestamp};
 pub use request::{Effect, Impact, LastDisruption, Out, effect, impacts};
+use std::collections::HashSet;
 use std::fmt;
 use tally::Tallies;
 pub use tally::{BudgetUse, allowed, budgets};
@@ -49,6 +50,8 @@ pub struct Subject<'a> {
     pub heard: bool,
     /// How long it has been unreachable by our monotonic clock, if it is.
     pub unreachable_for: Option<SignedDuration>,
+    /// How long its complete health reports have been missing by our monotonic clock, if they are.
+    pub unreported_for: Option<SignedDuration>,
     /// Whether an automatic cordon is on its way to it, and since when.
     pub cordon_pending: Option<Timestamp>,
     /// Who else takes it out of service, where its document does not say so.
@@ -75,6 +78,9 @@ pub struct Plan {
     /// What would be done if a guard did not hold it; only where that is news. `None`: nothing is held
     /// any more.
     pub holds: Vec<(NodeId, Option<Held>)>,
+    /// Nodes that a guard has held for too long, with the sentence of the alarm; `None`: not any more. Only
+    /// where that is news.
+    pub alarms: Vec<(NodeId, Option<String>)>,
     /// Breakers as they should be stored, where that is news.
     pub breakers: Vec<Breaker>,
     /// Breakers that are closed: their documents go.
@@ -86,8 +92,12 @@ pub struct Plan {
 impl Plan {
     /// Whether there is nothing to do now.
     pub fn is_nothing(&self) -> bool {
-        let Plan { actions, holds, breakers, closed, next: _ } = self;
-        actions.is_empty() && holds.is_empty() && breakers.is_empty() && closed.is_empty()
+        let Plan { actions, holds, alarms, breakers, closed, next: _ } = self;
+        actions.is_empty()
+            && holds.is_empty()
+            && alarms.is_empty()
+            && breakers.is_empty()
+            && closed.is_empty()
     }
 }
 
@@ -165,7 +175,12 @@ impl fmt::Display for Plan {
             Some(step) => format!("half-open {} {}/{}", breaker.scope, step.taken, step.allowed),
         });
         let closed = self.closed.iter().map(|breaker| format!("close {}", breaker.scope));
-        let all: Vec<String> = actions.chain(holds).chain(breakers).chain(closed).collect();
+        let alarms = self.alarms.iter().map(|(node, alarm)| match alarm {
+            Some(_) => format!("alarm {node}"),
+            None => format!("calm {node}"),
+        });
+        let all: Vec<String> =
+            actions.chain(holds).chain(alarms).chain(breakers).chain(closed).collect();
         f.write_str(&all.join("; "))
     }
 }
@@ -190,6 +205,7 @@ pub fn plan(fleet: &Fleet<'_>, settings: &NodeSettings, now: Timestamp) -> Plan 
         planner.look_at(index);
     }
     planner.take_turns();
+    planner.calm();
     let Planner { tallies, mut plan, .. } = planner;
     // Stable, so that within a kind who waited longest is first.
     plan.actions.sort_by_key(|action| action.kind);
@@ -231,20 +247,22 @@ enum Bad {
 }
 
 fn judge(of: &Subject<'_>, excuse: Option<Excuse>, settings: &PoolSettings) -> Bad {
-    let Subject { node, heard, unreachable_for, .. } = of;
-    if node.health.state == HealthState::Unknown && node.health.reason == POLICY_ERROR {
-        return Bad::Untold;
-    }
+    let Subject { node, heard, unreachable_for, unreported_for, .. } = of;
     let sick = node.health.state == HealthState::Unhealthy;
     if sick && *heard {
         return Bad::Sick;
     }
+    // Silence is judged by itself, whatever is known of its health. An agent that beats and does not report
+    // is as good as silent.
     let lost = node.liveness == Liveness::Unreachable;
-    match (excuse, unreachable_for) {
-        (Some(excuse), _) if sick || lost => Bad::Excused(excuse),
-        (None, Some(time)) if lost && settings.act_after <= *time => Bad::Lost,
-        (None, Some(time)) if lost => Bad::NotYet(settings.act_after.saturating_sub(*time)),
-        _ => Bad::No { well: !sick && *heard && node.liveness == Liveness::Fresh },
+    let mute = node.evidence.is_missing();
+    let silent_for = if lost { *unreachable_for } else { unreported_for.filter(|_| mute) };
+    match (excuse, silent_for) {
+        (Some(excuse), _) if sick || lost || mute => Bad::Excused(excuse),
+        (None, Some(time)) if settings.act_after <= time => Bad::Lost,
+        (None, Some(time)) => Bad::NotYet(settings.act_after.saturating_sub(time)),
+        _ if node.is_unjudged() => Bad::Untold,
+        _ => Bad::No { well: node.is_well() && *heard && node.liveness == Liveness::Fresh },
     }
 }
 
@@ -253,10 +271,7 @@ fn turned_bad_at(node: &Node) -> Option<Timestamp> {
     let sick = node.health.state == HealthState::Unhealthy;
     let lost = node.liveness == Liveness::Unreachable;
     let (sick, lost) = (sick.then_some(node.health.since), lost.then_some(node.liveness_since));
-    match (sick, lost) {
-        (Some(sick), Some(lost)) => Some(sick.min(lost)),
-        (one, other) => one.or(other),
-    }
+    [sick, lost, node.evidence.missing_since].into_iter().flatten().min()
 }
 
 /// A node that should be acted on, if every guard lets us.
@@ -281,8 +296,10 @@ impl<'a> Planner<'a> {
         let Some(subject) = self.fleet.nodes.get(index) else { return };
         let node = subject.node;
         let at_ease = node.duty == Duty::Active && subject.cordon_pending.is_none();
+        let doubtful = node.is_unjudged() || node.evidence.is_missing();
+        let told = node.held.is_some() || node.flags.contains_key(&Flag::HeldTooLong);
         // Most of a fleet: whose settings nobody needs to know.
-        if at_ease && !node.is_bad() && node.held.is_none() {
+        if at_ease && !node.is_bad() && !doubtful && !told {
             return;
         }
         let settings = self.settings.of_node(node);
@@ -297,6 +314,9 @@ impl<'a> Planner<'a> {
                 Bad::NotYet(time) => {
                     self.free(node);
                     self.wake(later(self.now, time));
+                }
+                Bad::Untold if Remedy::Cordon <= settings.remedy => {
+                    self.hold(node, "cordon", "policy", || node.health.message.clone());
                 }
                 Bad::No { .. } | Bad::Untold | Bad::Excused(_) => self.free(node),
             },
@@ -394,7 +414,8 @@ impl<'a> Planner<'a> {
                 self.hold(node, kind.as_str(), "recovery", || recovery.sentence());
                 continue;
             }
-            match self.tallies.take(index, drain, self.now) {
+            let free = drain || node.cannot_serve();
+            match self.tallies.take(index, free, self.now) {
                 Ok(()) => {
                     let reason = because(subject);
                     self.act(node, kind, reason, self.tallies.line(index));
@@ -407,8 +428,27 @@ impl<'a> Planner<'a> {
                         let reason = self.tallies.why(guard, self.now);
                         self.hold(node, kind.as_str(), guard.word, || reason);
                     }
+                    if !drain && guard.word == "budget" {
+                        self.alarm(node, guard);
+                    }
                 }
             }
+        }
+    }
+
+    /// A node that should be out of service is held back by a budget: for too long, a person must know.
+    fn alarm(&mut self, node: &Node, guard: tally::Guard) {
+        let after = self.settings.fleet.held_alarm;
+        let Some(held) = node.held.as_ref().filter(|held| held.guard == guard.word) else {
+            return self.wake(later(self.now, after));
+        };
+        if !passed(held.since, after, self.now) {
+            return self.wake(later(held.since, after));
+        }
+        if !node.flags.contains_key(&Flag::HeldTooLong) {
+            let why = self.tallies.why(guard, self.now);
+            let sentence = format!("it should be out of service since {:.0}: {why}", held.since);
+            self.plan.alarms.push((node.id.clone(), Some(sentence)));
         }
     }
 
@@ -439,6 +479,26 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Ends the alarms of nodes that no budget holds any more.
+    fn calm(&mut self) {
+        let freed: HashSet<&NodeId> = self
+            .plan
+            .holds
+            .iter()
+            .filter(|(_, held)| held.as_ref().is_none_or(|h| h.guard != "budget"))
+            .map(|(node, _)| node)
+            .collect();
+        let acted: HashSet<&NodeId> = self.plan.actions.iter().map(|action| &action.node).collect();
+        let nodes = self.fleet.nodes.iter().map(|subject| subject.node);
+        let flagged = nodes.filter(|node| node.flags.contains_key(&Flag::HeldTooLong));
+        let over = flagged.filter(|node| {
+            let held = node.held.as_ref().is_some_and(|held| held.guard == "budget");
+            !held || freed.contains(&node.id) || acted.contains(&node.id)
+        });
+        let over: Vec<_> = over.map(|node| (node.id.clone(), None)).collect();
+        self.plan.alarms.extend(over);
+    }
+
     fn wake(&mut self, at: Timestamp) {
         self.plan.next = Some(self.plan.next.map_or(at, |next| next.min(at)));
     }
@@ -459,6 +519,10 @@ fn because(of: &Subject<'_>) -> String {
         let said = || format!("{reason}: {message}");
         // A finding may say as much as a reason may, and then some.
         return cut(&decisive(&of.node.findings).map_or_else(said, says));
+    }
+    if of.node.liveness != Liveness::Unreachable && of.node.evidence.is_missing() {
+        let time_s = of.unreported_for.unwrap_or_default().as_secs();
+        return format!("no complete health report for {time_s} s longer than allowed");
     }
     format!("unreachable for {} s", of.unreachable_for.unwrap_or_default().as_secs())
 }

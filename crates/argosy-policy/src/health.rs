@@ -1,7 +1,7 @@
 //! Health policies: rules in CEL over one event, first match by priority.
 //!
 //! What a newcomer gets wrong: a rule that fails is not a rule that does not match. The search ends
-//! there, and nobody may conclude anything: neither that the node is well, nor that it is not.
+//! there, and nothing good may be concluded: the event is at least as bad as the driver and the catalogue say.
 
 mod reach;
 
@@ -19,7 +19,7 @@ mod sample;
 
 use crate::expression::{Expression, Flaw};
 use crate::language::{ENV, Language};
-use argosy_core::health::{Event, Severity, Sighting, Verdict};
+use argosy_core::health::{Event, Lasts, Severity, Sighting, Verdict};
 use argosy_core::node::Node;
 use argosy_core::policy::{
     DEGRADED_LASTS, DESCRIPTION_LEN_MAX, PolicySpec, RULE_NAME_LEN_MAX, RULES_MAX, Rule,
@@ -41,6 +41,7 @@ pub struct HealthPolicy {
     rules: Vec<Compiled>,
     constants: Constants,
     warnings: Vec<RuleError>,
+    refusals: Vec<RuleError>,
 }
 
 /// Not the rules as trees: they are some hundred lines each.
@@ -111,7 +112,11 @@ struct Compiled {
     description: String,
     priority: i32,
     result: Severity,
-    lasts: Option<SignedDuration>,
+    lasts: Lasts,
+    /// Whether it asks what the driver wants.
+    on_advice: bool,
+    /// What it compares a count with that is never reached.
+    uncountable: Option<String>,
     condition: Expression,
     reach: Traits,
 }
@@ -164,16 +169,25 @@ impl HealthPolicy {
             return Err(errors);
         }
         let warnings = sample::try_out(&rules, &constants)?;
+        let refusals = rules.iter().filter_map(|(place, rule)| {
+            rule.uncountable.clone().map(|message| error(*place, "condition", message))
+        });
+        let refusals = refusals.collect();
         // Stable: equals stay in the order of the file.
         rules.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority));
         let rules = rules.into_iter().map(|(_, rule)| rule).collect();
-        Ok(Self { name: name.to_owned(), version, rules, constants, warnings })
+        Ok(Self { name: name.to_owned(), version, rules, constants, warnings, refusals })
     }
 
     /// What is not wrong with the policy, but probably not meant: rules that nothing can reach, and
     /// rules that fail on an event of a kind they are about.
     pub fn warnings(&self) -> &[RuleError] {
         &self.warnings
+    }
+
+    /// For what a policy that is written now is refused. One that was stored before goes on as it did.
+    pub fn refusals(&self) -> &[RuleError] {
+        &self.refusals
     }
 
     /// What the policy says. A rule that fails ends the search: the verdict is its error, whatever
@@ -214,15 +228,21 @@ impl HealthPolicy {
     ) -> Verdict {
         let lasts = match (&severity, rule) {
             (Ok(_), Some(rule)) => rule.lasts,
-            (Ok(_), None) => Some(SignedDuration::ZERO),
-            (Err(_), _) => Some(DEGRADED_LASTS),
+            (Ok(_), None) => Lasts::For(SignedDuration::ZERO),
+            // As bad as the driver and the catalogue say, it lasts as such findings do.
+            (Err(_), _) if facts.at_least() == Severity::Unhealthy => Lasts::UntilReboot,
+            (Err(_), _) => Lasts::For(DEGRADED_LASTS),
         };
         let message = match (&severity, rule) {
             (Err(error), Some(rule)) => format!("the rule `{}` failed: {error}", rule.name),
             (_, rule) => said(facts, rule.map_or("", |rule| &rule.description)),
         };
+        let decided = severity.as_ref().copied().unwrap_or_else(|_| facts.at_least());
         Verdict {
             inputs: inputs(facts, rule.and(severity.as_ref().ok())),
+            at_least: facts.at_least(),
+            advised: rule.is_none_or(|rule| severity.is_err() || rule.on_advice)
+                && facts.advised(decided),
             severity,
             rule: rule.map(|rule| rule.name.clone()).unwrap_or_default(),
             policy: self.name.clone(),
@@ -245,9 +265,10 @@ impl Compiled {
             errors.push(error(place, "description", message));
         }
         let lasts = rule.lasting().map_err(|message| errors.push(error(place, "lasts", message)));
-        let mut reach = None;
+        let (mut reach, mut uncountable) = (None, None);
         let condition = Expression::compile(&LANGUAGE, &rule.condition, |tree| {
             reach = Some(Traits::of_condition(tree));
+            uncountable = prepare::uncountable(tree);
             prepare::prepare(tree, constants)
         });
         let condition = condition.map_err(|Flaw { place: at, message }| {
@@ -261,6 +282,8 @@ impl Compiled {
                 priority: rule.priority,
                 result: rule.result,
                 lasts,
+                on_advice: rule.condition.contains("recovery"),
+                uncountable,
                 condition,
                 reach,
             }),

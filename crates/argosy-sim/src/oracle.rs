@@ -396,7 +396,11 @@ impl Oracle {
         let ends = node.and_then(|node| {
             let ends = node.findings.iter().filter_map(|finding| match finding.ends {
                 Ends::At(end) => Some(end),
-                Ends::WhenCheckPasses | Ends::AtReboot => None,
+                Ends::WhenCheckPasses
+                | Ends::AtReboot
+                | Ends::WhenOver
+                | Ends::WhenReplaced
+                | Ends::WhenGpusReturn => None,
             });
             ends.min()
         });

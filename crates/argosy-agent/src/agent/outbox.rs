@@ -5,7 +5,7 @@
 
 use super::{ANSWER_MAX, Effect, later, notice, wire};
 use crate::check::CheckOutcome;
-use crate::signal::{GpuRef, Signal, SignalKind};
+use crate::signal::{Condition, GpuRef, Signal, SignalKind};
 use crate::spool::{Report, Spooled};
 use argosy_api::rpc::attach::Said;
 use jiff::{SignedDuration, Timestamp};
@@ -38,6 +38,8 @@ pub(super) struct Outbox {
     /// Not before this time, after a refusal.
     pub(super) not_before: Option<Timestamp>,
     outcomes: Vec<CheckOutcome>,
+    /// As the last round saw them; said with its outcomes.
+    conditions: Vec<Condition>,
     checked_at: Option<Timestamp>,
     pub(super) waiting: Vec<Signal>,
     /// Signals that were given up because too many waited.
@@ -67,7 +69,13 @@ impl Outbox {
     }
 
     /// The newest word of each check; older words that were not sent are of no use to anybody.
-    pub(super) fn checked(&mut self, outcomes: Vec<CheckOutcome>, now: Timestamp) {
+    pub(super) fn checked(
+        &mut self,
+        outcomes: Vec<CheckOutcome>,
+        conditions: Vec<Condition>,
+        now: Timestamp,
+    ) {
+        self.conditions = conditions;
         for outcome in outcomes {
             let known = self.outcomes.iter_mut().find(|known| known.check == outcome.check);
             if let Some(known) = known {
@@ -227,6 +235,7 @@ impl Outbox {
             sequence: self.sequence,
             checked_at: self.checked_at.unwrap_or(now),
             outcomes: std::mem::take(&mut self.outcomes),
+            conditions: std::mem::take(&mut self.conditions),
             signals,
         };
         // A report without signals is not worth the disk: after a crash the next round says it anew.
@@ -246,8 +255,11 @@ impl Outbox {
     }
 }
 
-/// What a signal says, of which GPU: two with the same are one that happened twice.
-fn sayings(signal: &Signal) -> (SignalKind, Option<&GpuRef>, [Option<&String>; 3]) {
-    let codes = ["xid_code", "sxid_code", "signal"].map(|name| signal.metrics.get(name));
-    (signal.kind, signal.gpu.as_ref(), codes)
+/// See `sayings`.
+type Saying<'a> = (SignalKind, Option<&'a GpuRef>, [Option<&'a String>; 4], &'a String, &'a String);
+
+/// What a signal says, of which GPU and which boot: two with the same are one that happened twice.
+fn sayings(signal: &Signal) -> Saying<'_> {
+    let codes = ["xid_code", "sxid_code", "signal", "reason"].map(|name| signal.metrics.get(name));
+    (signal.kind, signal.gpu.as_ref(), codes, &signal.condition, &signal.boot_id)
 }

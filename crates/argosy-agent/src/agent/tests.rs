@@ -190,7 +190,7 @@ fn registered() -> Event {
 
 fn checked() -> Event {
     let outcomes = vec![CheckOutcome::healthy("nvml", "well")];
-    Event::Checked { outcomes, signals: Vec::new() }
+    Event::Checked { outcomes, signals: Vec::new(), conditions: Vec::new() }
 }
 
 fn xid(code: u32, second: i64) -> Signal {
@@ -491,6 +491,7 @@ fn what_was_spooled_is_said_after_a_restart_with_its_number() {
     let report = Report {
         sequence: 41,
         checked_at: at(-5),
+        conditions: Vec::new(),
         outcomes: Vec::new(),
         signals: vec![xid(79, -5)],
     };
@@ -523,7 +524,7 @@ fn n6_a_day_without_a_control_plane_is_bounded_and_does_nothing_by_itself() {
         let word = if minute % 2 == 0 { Word::Healthy } else { Word::Unhealthy };
         let outcomes = vec![CheckOutcome::fault("nvml", word, "GpuLost", "as it is")];
         let signals = vec![xid(79, minute * 60), xid(u32::try_from(minute % 50).unwrap(), minute)];
-        desk.on(Event::Checked { outcomes, signals });
+        desk.on(Event::Checked { outcomes, signals, conditions: Vec::new() });
     }
     assert!((24 * 50..24 * 90).contains(&attaches), "{attaches} tries");
     assert_eq!(desk.agent.outbox.waiting.len(), outbox::WAITING_MAX);

@@ -2,12 +2,12 @@
 
 use crate::check::{CheckOutcome, Word};
 use crate::command::{Drained, End, Kind, Order};
-use crate::signal::{Signal, SignalKind};
+use crate::signal::{Condition, Signal, SignalKind};
 use crate::spool::Report;
 use argosy_api::rpc;
 use argosy_api::rpc::node::{
-    CheckResult, Command, CommandAck, CommandState, CommandType, DrainOutcome, HealthEvent,
-    HealthEventType, HealthReport, HealthStatus, HealthSystem,
+    CheckResult, Command, CommandAck, CommandState, CommandType, DrainOutcome, GpuConditions,
+    HealthEvent, HealthEventType, HealthReport, HealthStatus, HealthSystem,
 };
 use buffa::EnumValue;
 use jiff::Timestamp;
@@ -34,7 +34,23 @@ pub(super) fn report(report: &Report) -> HealthReport {
         sequence: report.sequence,
         results: report.outcomes.iter().map(|o| result(o, report.checked_at)).collect(),
         events: report.signals.iter().map(event).collect(),
+        conditions: conditions(&report.conditions),
     }
+}
+
+/// How conditions stand, GPU by GPU.
+fn conditions(all: &[Condition]) -> Vec<GpuConditions> {
+    let mut gpus: Vec<GpuConditions> = Vec::new();
+    for Condition { gpu, name, holds } in all {
+        let place = gpus.iter().position(|known| known.gpu_uuid == *gpu).unwrap_or_else(|| {
+            gpus.push(GpuConditions { gpu_uuid: gpu.clone(), ..GpuConditions::default() });
+            gpus.len() - 1
+        });
+        let Some(known) = gpus.get_mut(place) else { continue };
+        let names = if *holds { &mut known.holding } else { &mut known.over };
+        names.push(name.clone());
+    }
+    gpus
 }
 
 fn result(outcome: &CheckOutcome, at: Timestamp) -> CheckResult {
@@ -89,6 +105,8 @@ fn event(signal: &Signal) -> HealthEvent {
         count: signal.count,
         first: Some(time(signal.first)).into(),
         last: Some(time(signal.last)).into(),
+        boot_id: signal.boot_id.clone(),
+        condition: signal.condition.clone(),
     }
 }
 

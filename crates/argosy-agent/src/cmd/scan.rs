@@ -167,7 +167,13 @@ async fn read_logs(
     if let Some(mut fake) = fake {
         let mut lines = Vec::new();
         while let Ok(text) = fake.try_recv() {
-            lines.push(Line { source: Source::Kmsg, at, text, lost_before: 0 });
+            lines.push(Line {
+                source: Source::Kmsg,
+                at,
+                text,
+                lost_before: 0,
+                boot_id: String::new(),
+            });
         }
         return Read { lines, sources: vec![Source::Kmsg], ..Read::default() };
     }

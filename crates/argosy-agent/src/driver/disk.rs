@@ -131,6 +131,7 @@ impl DiskThread {
     }
 
     /// Writes an entry; an error at once if the disk does not take any more.
+    #[expect(clippy::result_large_err, reason = "the agent is handed the event as it is")]
     pub(super) fn note(&self, entry: Box<Entry>) -> Result<(), Event> {
         let command = entry.order.id.clone();
         self.writes.try_send(Write::Note(entry)).map_err(|_| Event::Noted {

@@ -6,7 +6,7 @@ use crate::check::{CheckOutcome, Word};
 use crate::clock::Clock;
 use crate::gpu::{Gpu, GpuError, GpuIdentity, Inventory, Sweep};
 use crate::metrics::Figures;
-use crate::signal::Signal;
+use crate::signal::{Condition, Signal};
 use argosy_api::rpc::node::{self, GpuMetrics, NodeMetrics, RegisterNodeRequest};
 use argosy_api::rpc::unmeasured;
 use async_trait::async_trait;
@@ -60,6 +60,8 @@ pub struct Found {
     pub outcomes: Vec<CheckOutcome>,
     /// What happened since the last round.
     pub signals: Vec<Signal>,
+    /// How conditions of GPUs stand that could be looked at.
+    pub conditions: Vec<Condition>,
     /// The machine is not what the inventory says: it is taken anew, and told. No fault.
     pub inventory_changed: bool,
 }
@@ -342,8 +344,8 @@ pub(super) fn start_rounds(
     tasks.spawn(async move {
         let mut inventory = rounds.first_inventory(&events).await;
         while let Some(names) = asked.recv().await {
-            let (outcomes, signals) = rounds.round(&names, &mut inventory, &events).await;
-            if events.send(Event::Checked { outcomes, signals }).await.is_err() {
+            let checked = rounds.round(&names, &mut inventory, &events).await;
+            if events.send(checked).await.is_err() {
                 break;
             }
         }
@@ -401,7 +403,7 @@ impl Rounds {
         names: &[String],
         inventory: &mut Option<Inventory>,
         events: &mpsc::Sender<Event>,
-    ) -> (Vec<CheckOutcome>, Vec<Signal>) {
+    ) -> Event {
         let sweep = self.desk.sweep().await;
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Standing::of(&sweep));
         let taken_anew = sweep.as_ref().is_ok_and(|sweep| is_other(inventory.as_ref(), sweep));
@@ -421,7 +423,7 @@ impl Rounds {
             Ok(Err(_panic)) => failed("CheckCrashed", "a check of the agent crashed"),
             Err(_) => failed("CheckHung", "a check of the agent did not end"),
         };
-        let Found { mut outcomes, mut signals, inventory_changed } = found;
+        let Found { mut outcomes, mut signals, conditions, inventory_changed } = found;
         if inventory_changed && !taken_anew {
             self.take_inventory(inventory, events).await;
         }
@@ -429,7 +431,7 @@ impl Rounds {
             outcomes.extend(self.own.outcome(names, now));
         }
         signals.extend(self.own.signal(now));
-        (wanted(outcomes, names), signals)
+        Event::Checked { outcomes: wanted(outcomes, names), signals, conditions }
     }
 }
 

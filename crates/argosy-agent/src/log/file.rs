@@ -65,7 +65,13 @@ impl Tail {
                 Source::Kmsg | Source::Journald | Source::Program(_) => (None, text),
             };
             let at = at.map_or(now, |at| at.min(now));
-            let line = Line { source: self.source.clone(), at, text, lost_before: 0 };
+            let line = Line {
+                source: self.source.clone(),
+                at,
+                text,
+                lost_before: 0,
+                boot_id: String::new(),
+            };
             return Poll::Ready(Seen { line, mark: Mark::File(self.path.clone(), position) });
         }
     }

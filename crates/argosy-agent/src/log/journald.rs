@@ -167,6 +167,7 @@ impl Journald {
         let line = Line {
             source: Source::Journald,
             at: at.unwrap_or_else(|| (self.now)()),
+            boot_id: entry.boot_id.as_deref().map(hyphenated).unwrap_or_default(),
             text: entry.text(),
             lost_before: 0,
         };
@@ -193,6 +194,14 @@ fn readable(journals: &[PathBuf]) -> io::Result<()> {
     Err(refused)
 }
 
+/// A boot id as the kernel writes it: the journal leaves out the hyphens. Empty for what is none.
+fn hyphenated(boot_id: &str) -> String {
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    let parts: Option<Vec<&str>> = parts.into_iter().map(|part| boot_id.get(part)).collect();
+    let is_id = boot_id.len() == 32 && boot_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.filter(|_| is_id).map(|parts| parts.join("-")).unwrap_or_default()
+}
+
 /// One entry, as far as it is read.
 #[derive(Deserialize)]
 struct Entry {
@@ -200,6 +209,8 @@ struct Entry {
     cursor: Option<String>,
     #[serde(rename = "__REALTIME_TIMESTAMP")]
     microseconds: Option<String>,
+    #[serde(rename = "_BOOT_ID")]
+    boot_id: Option<String>,
     #[serde(rename = "SYSLOG_IDENTIFIER", default)]
     identifier: Message,
     #[serde(rename = "MESSAGE", default)]

@@ -170,6 +170,7 @@ impl Kmsg {
             at: self.at(record.microseconds),
             text: record.text,
             lost_before,
+            boot_id: String::new(),
         };
         Some(Seen { line, mark: Mark::Kmsg(position) })
     }

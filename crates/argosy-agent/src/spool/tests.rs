@@ -10,6 +10,7 @@ fn made(sequence: u64, codes: &[u32]) -> Report {
     Report {
         sequence,
         checked_at: Timestamp::UNIX_EPOCH,
+        conditions: Vec::new(),
         outcomes: Vec::new(),
         signals: codes.iter().copied().map(signal).collect(),
     }
@@ -144,6 +145,7 @@ fn a_report_that_is_too_long_for_one_record_is_kept_in_parts() {
     let report = Report {
         sequence: 5,
         checked_at: Timestamp::UNIX_EPOCH,
+        conditions: Vec::new(),
         outcomes: vec![CheckOutcome::healthy("nvml", "well")],
         signals,
     };
@@ -159,6 +161,7 @@ fn a_report_that_is_too_long_for_one_record_is_kept_in_parts() {
     let again = Report {
         sequence: 5,
         checked_at: Timestamp::UNIX_EPOCH,
+        conditions: Vec::new(),
         outcomes: Vec::new(),
         signals: spooled.signals.clone(),
     };

@@ -317,7 +317,13 @@ impl Machine {
         };
         let mut seen = Vec::new();
         for text in written {
-            let line = Line { source: Source::Kmsg, at: now, text, lost_before: 0 };
+            let line = Line {
+                source: Source::Kmsg,
+                at: now,
+                text,
+                lost_before: 0,
+                boot_id: String::new(),
+            };
             seen.extend(self.lines.read(&line));
         }
         for signal in &mut seen {
@@ -402,7 +408,8 @@ impl Machine {
         let mut outcomes = looked.checks;
         outcomes.push(self.lines.outcome(&[Source::Kmsg], &[]));
         outcomes.push(CheckOutcome::healthy("agent", "the agent works"));
-        Event::Checked { outcomes: wanted(outcomes, names), signals: looked.signals }
+        let (signals, conditions) = (looked.signals, looked.conditions);
+        Event::Checked { outcomes: wanted(outcomes, names), signals, conditions }
     }
 
     /// How busy the machine is.

@@ -9,7 +9,7 @@ mod edge;
 
 use crate::check::{CheckOutcome, Word};
 use crate::gpu::{GpuError, Inventory, Sweep, is_gone};
-use crate::signal::{GpuRef, Signal, SignalKind};
+use crate::signal::{Condition, GpuRef, Signal, SignalKind};
 use edge::{GpuMemory, apart};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,8 @@ pub struct Seen {
     pub checks: Vec<CheckOutcome>,
     /// What happened since the last look.
     pub signals: Vec<Signal>,
+    /// How conditions of GPUs stand that could be looked at.
+    pub conditions: Vec<Condition>,
     /// The machine is not what the inventory says: take it anew and register again. No fault.
     pub inventory_changed: bool,
 }
@@ -156,7 +158,7 @@ impl GpuWatch {
         let mut nvml = CheckOutcome::fault("nvml", finding.word, finding.reason, &finding.message);
         nvml.details = error_details(error);
         let boot = self.boot(Some(&finding));
-        Seen { checks: vec![boot, nvml], signals, inventory_changed: false }
+        Seen { checks: vec![boot, nvml], signals, ..Seen::default() }
     }
 
     fn driver_away(&mut self, error: &GpuError, now: Timestamp) -> Finding {
@@ -202,7 +204,7 @@ impl GpuWatch {
             .filter(|since| !findings.is_empty() && apart(now, *since) < DRIVER_RESTART_MAX);
         let settling = self.memory.away_since.is_some();
 
-        let mut signals = Vec::new();
+        let (mut signals, mut conditions) = (Vec::new(), Vec::new());
         if !settling {
             signals.extend(self.lost(sweep, inventory, expected, now));
         }
@@ -210,6 +212,7 @@ impl GpuWatch {
             let identity = inventory.gpus.iter().find(|gpu| gpu.uuid == reading.uuid);
             let memory = self.memory.gpus.entry(reading.uuid.clone()).or_default();
             signals.extend(memory.on(reading, identity, now));
+            conditions.extend(memory.conditions(&reading.uuid));
         }
         self.forget(sweep);
 
@@ -222,7 +225,7 @@ impl GpuWatch {
         let boot = self.boot(findings.first());
         let nvml = nvml_check(sweep, expected, &findings);
         let changed = more || back || differs(sweep, inventory);
-        Seen { checks: vec![boot, nvml], signals, inventory_changed: changed }
+        Seen { checks: vec![boot, nvml], signals, conditions, inventory_changed: changed }
     }
 
     /// Whether all that should be there was there since the start of the machine. Once is enough: what is

@@ -57,6 +57,7 @@ impl LogWatch {
         };
         signals.extend(signal.map(|mut signal| {
             signal.raw = cut(&line.text);
+            signal.boot_id.clone_from(&line.boot_id);
             signal
         }));
         signals

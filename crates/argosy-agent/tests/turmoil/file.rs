@@ -51,6 +51,7 @@ fn report(sequence: u64, codes: &[u32]) -> Keep {
         checked_at: Timestamp::UNIX_EPOCH,
         outcomes: Vec::new(),
         signals: codes.iter().copied().map(signal).collect(),
+        conditions: Vec::new(),
     }))
 }
 

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::loops::{Beats, RENEW_EVERY, keep_lease};
 use crate::office::{Mutation, Office, system};
 use crate::pulse::{Moment, Pulse, PulseBoard};
+use argosy_core::health::{TakenIn, aged};
 use argosy_core::invariant::Cause;
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::{self, Excuse, Heard, Listening, Outlook, Sweep, limits, sweep};
@@ -30,6 +31,9 @@ pub(crate) const EVERY: Duration = Duration::from_secs(1);
 /// A look that comes so late says that we were not there: stopped, asleep, or starved. Fifteen looks
 /// were missed; nodes may have called and found nobody.
 pub(crate) const GAP_MAX: Duration = Duration::from_secs(15);
+
+/// How often it is looked whose health reports are missing: rounds of checks are a minute apart.
+const AGE_EVERY: Duration = Duration::from_secs(5);
 
 /// How many nodes are marked in one commit: other commits wait behind it.
 const MARKS_MAX: usize = 500;
@@ -113,8 +117,10 @@ async fn tell(
     if nodes.is_empty() {
         return Ok(());
     }
+    let reported = board.proved_within(now.saturating_sub(told_at), now).into_iter();
+    let reported = reported.map(|(node, ago)| (node, millis(ago))).collect();
     let mut txn = Txn::at(office.clock.now());
-    txn.overwrite(Arc::new(Heard { process: holder.to_owned(), nodes }));
+    txn.overwrite(Arc::new(Heard { process: holder.to_owned(), nodes, reported }));
     office.store.commit(txn).await.map(|_| ())
 }
 
@@ -126,6 +132,8 @@ struct Desk<'a> {
     fence: Fence,
     listening_since: Duration,
     looked_at: Duration,
+    /// When it was last looked whose health reports are missing.
+    aged_at: Duration,
     excuse: Option<Excuse>,
     /// Every node that may be heard, as of the commit that last changed one.
     roster: Vec<Member>,
@@ -154,6 +162,8 @@ struct Member {
     came_at: Option<Duration>,
     /// For one that calls, and for one on a stream.
     limits: [Limits; 2],
+    /// Since when it is heard and owes health reports; `None` while it is not heard.
+    owes_since: Option<Duration>,
 }
 
 impl Member {
@@ -184,6 +194,7 @@ impl<'a> Desk<'a> {
             fence,
             listening_since: now,
             looked_at: now,
+            aged_at: now,
             excuse: None,
             roster: Vec::new(),
             roster_at: Revision::ZERO,
@@ -231,6 +242,66 @@ impl<'a> Desk<'a> {
         for marks in found.marks.chunks(MARKS_MAX) {
             self.mark(marks).await?;
         }
+        if AGE_EVERY <= now.saturating_sub(self.aged_at) {
+            self.aged_at = now;
+            let mute = self.mute(found.excuse.is_some(), now);
+            for nodes in mute.chunks(MARKS_MAX) {
+                self.age(nodes).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whose complete health reports should have come and did not, although they are heard. Nobody owes any
+    /// while there is an excuse for silence.
+    fn mute(&mut self, excused: bool, now: Duration) -> Vec<NodeId> {
+        let settings = self.office.nodes();
+        let mut mute = Vec::new();
+        for member in &mut self.roster {
+            let pulse = member.pulse.as_ref();
+            let heard = pulse.and_then(|pulse| pulse.quiet_for(now)).map(signed);
+            let [(late, _), _] = member.limits;
+            if excused || heard.is_none_or(|quiet| late <= quiet) {
+                member.owes_since = None;
+                continue;
+            }
+            let owed = now.saturating_sub(*member.owes_since.get_or_insert(now));
+            let evidence = &member.node.evidence;
+            if !evidence.given || evidence.is_missing() {
+                continue;
+            }
+            let proved = pulse.and_then(|pulse| pulse.proved_for(now)).unwrap_or(Duration::MAX);
+            let every = settings.health_every(member.node.pool.as_deref());
+            if liveness::reports_late(every) <= signed(owed.min(proved)) {
+                mute.push(member.node.id.clone());
+            }
+        }
+        mute
+    }
+
+    /// Writes down that health reports are missing, in one commit.
+    async fn age(&self, nodes: &[NodeId]) -> Result<(), Error> {
+        let caller = system(NAME);
+        let decide = |view: &View, now: Timestamp| {
+            let mut txn = Txn::at(now);
+            txn.fence(self.fence.clone());
+            let mut missing = 0_usize;
+            for node in nodes {
+                let Some(before) = view.node(node.as_str()) else { continue };
+                let Some(TakenIn { node: Some(after), entries }) = aged(&before.value, now) else {
+                    continue;
+                };
+                let change = Mutation::update("reports-missing", before, Arc::new(after));
+                Office::write_node(&mut txn, change, Cause::Automatic, &entries, &caller, now)?;
+                missing += 1;
+            }
+            Ok(((0 < missing).then_some(txn), missing))
+        };
+        let (_, missing) = self.office.decide(decide).await?;
+        if 0 < missing {
+            let first = nodes.first().map(NodeId::as_str);
+            warn!(nodes = missing, first, "nodes are heard and report no health any more");
+        }
         Ok(())
     }
 
@@ -261,15 +332,16 @@ impl<'a> Desk<'a> {
                 let before = known.next_if(|member| member.node.id == node.id);
                 let same = before.as_ref().is_some_and(|was| Arc::ptr_eq(&was.node, &node));
                 let limits = |node| [false, true].map(|on| self.limits(node, on, fleet));
-                let came_at = match before {
+                let (came_at, owes_since) = match before {
                     Some(member) if same && same_pace => return member,
                     Some(member) if same => return Member { limits: limits(&node), ..member },
-                    Some(member) => member.came_at,
+                    Some(member) => (member.came_at, member.owes_since),
                     // Not one that somebody knows to be silent.
-                    None => (!first && node.liveness == Liveness::Fresh).then_some(now),
+                    None => ((!first && node.liveness == Liveness::Fresh).then_some(now), None),
                 };
                 let limits = limits(&node);
-                Member { liveness: node.liveness, node, pulse: None, came_at, limits }
+                let (liveness, pulse) = (node.liveness, None);
+                Member { liveness, node, pulse, came_at, limits, owes_since }
             };
             self.roster = nodes.into_iter().map(member).collect();
             self.roster_at = changed_at;
@@ -294,7 +366,13 @@ impl<'a> Desk<'a> {
         let fleet: Vec<liveness::Pulse<'_>> = fleet.filter(|pulse| !pulse.is_well()).collect();
         let well = self.roster.len() - fleet.len();
         let amnesty = self.office.settings.nodes.fleet.amnesty;
-        sweep(&fleet, Listening { listening_for: signed(listening_for), amnesty, well })
+        // Asked only when somebody is silent, which is seldom.
+        let heard = |member: &Member| member.pulse.as_ref().and_then(|pulse| pulse.quiet_for(now));
+        let last =
+            (!fleet.is_empty()).then(|| self.roster.iter().filter_map(heard).min()).flatten();
+        let deaf_for = signed(last.map_or(listening_for, |quiet| quiet.min(listening_for)));
+        let listening_for = signed(listening_for);
+        sweep(&fleet, Listening { listening_for, amnesty, well, deaf_for })
     }
 
     /// Who is not well, by place, and when the first of the others may have been silent for too long.
@@ -329,6 +407,9 @@ impl<'a> Desk<'a> {
         match (isolated(self.excuse), found.excuse) {
             (false, Some(Excuse::Isolation { silent, total })) => {
                 error!(silent, total, "control plane isolated: nothing is done about silence");
+            }
+            (true, None) if !found.heard => {
+                error!("nobody is heard for so long that it is believed: silence counts again");
             }
             (true, excuse) if !isolated(excuse) => {
                 warn!("the fleet is heard again; beginning to listen anew");
@@ -483,6 +564,13 @@ impl<'a> Desk<'a> {
             let Some(monotonic) = now.checked_sub(ago).filter(|_| exists) else { continue };
             let wall = wall.checked_sub(signed(ago)).unwrap_or(wall);
             self.board.admit(node).heard_elsewhere(Moment { wall, monotonic }, *on_stream);
+        }
+        for (node, ago_ms) in &heard.reported {
+            let ago = Duration::from_millis(u64::from(*ago_ms));
+            let pulse = self.board.find(node.as_str());
+            if let (Some(pulse), Some(monotonic)) = (pulse, now.checked_sub(ago)) {
+                pulse.proved(monotonic);
+            }
         }
     }
 }

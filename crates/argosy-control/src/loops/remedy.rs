@@ -20,7 +20,7 @@ use argosy_core::invariant::{self, Cause, Change};
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::Excuse;
 use argosy_core::node::settings::NodeSettings;
-use argosy_core::node::{Duty, Held, Liveness, Node, NodeId};
+use argosy_core::node::{Duty, Flag, Held, Liveness, Node, NodeId};
 use argosy_core::remedy::{Action, ActionKind, Fleet, Plan, Subject, back_at, plan};
 use argosy_store::engine::Fence;
 use argosy_store::view::{Stored, View};
@@ -109,6 +109,8 @@ struct Desk<'a> {
     board: &'a PulseBoard,
     /// Since when we know that a node is unreachable, on the monotonic clock.
     lost: HashMap<NodeId, Duration>,
+    /// Since when we know that its health reports are missing, likewise.
+    mute: HashMap<NodeId, Duration>,
     listening_since: Option<Duration>,
     /// How long the last plan took to make, and for how many nodes.
     thought: Duration,
@@ -154,7 +156,7 @@ impl PartialEq for Basis {
 
 /// Nobody asks whether a node was heard that is well and in service.
 fn is_asked(node: &Node) -> bool {
-    node.is_bad() || node.duty.hold().is_some()
+    node.is_bad() || node.evidence.is_missing() || node.duty.hold().is_some()
 }
 
 /// Whether a node has ended together with its pool: another pool of that name has nothing to do with what it had.
@@ -191,11 +193,12 @@ impl Picture {
 
 impl<'a> Desk<'a> {
     fn new(office: &'a Office, board: &'a PulseBoard) -> Self {
-        let (lost, thought) = (HashMap::new(), Duration::ZERO);
+        let (lost, mute, thought) = (HashMap::new(), HashMap::new(), Duration::ZERO);
         Desk {
             office,
             board,
             lost,
+            mute,
             listening_since: None,
             thought,
             nodes: 0,
@@ -221,6 +224,7 @@ impl<'a> Desk<'a> {
         if self.listening_since != Some(watching.listening_since) {
             self.listening_since = Some(watching.listening_since);
             self.lost.clear();
+            self.mute.clear();
         }
         let picture = self.office.store.read(Picture::of);
         self.count_lost(&picture.nodes, monotonic);
@@ -256,13 +260,17 @@ impl<'a> Desk<'a> {
     }
 
     fn count_lost(&mut self, nodes: &[Stored<Node>], now: Duration) {
-        let lost = nodes.iter().filter(|node| node.value.liveness == Liveness::Unreachable);
-        let lost = lost.map(|node| {
-            let id = node.value.id.clone();
-            let since = self.lost.get(&id).copied().unwrap_or(now);
-            (id, since)
-        });
-        self.lost = lost.collect();
+        let since = |is: fn(&Node) -> bool, known: &HashMap<NodeId, Duration>| {
+            let such = nodes.iter().filter(|node| is(&node.value));
+            let since = such.map(|node| {
+                let id = node.value.id.clone();
+                let since = known.get(&id).copied().unwrap_or(now);
+                (id, since)
+            });
+            since.collect()
+        };
+        self.lost = since(|node| node.liveness == Liveness::Unreachable, &self.lost);
+        self.mute = since(|node| node.evidence.is_missing(), &self.mute);
     }
 
     fn fleet<'p>(
@@ -279,10 +287,13 @@ impl<'a> Desk<'a> {
             // Only those can be among the lost, and few are asked for.
             let silent = node.liveness == Liveness::Unreachable;
             let since = silent.then(|| self.lost.get(&node.id)).flatten();
+            let missing = node.evidence.is_missing();
+            let mute_since = missing.then(|| self.mute.get(&node.id)).flatten();
             Subject {
                 node,
                 heard: quiet.is_some_and(|quiet| quiet <= listening_for),
                 unreachable_for: since.map(|since| signed(monotonic.saturating_sub(*since))),
+                unreported_for: mute_since.map(|since| signed(monotonic.saturating_sub(*since))),
                 cordon_pending: picture.pending.get(&node.id).map(|command| command.issued_at),
                 leaving: None,
             }
@@ -301,6 +312,7 @@ impl<'a> Desk<'a> {
         if !self.turn_breakers(plan, picture, fence).await? {
             return Ok(());
         }
+        self.alarm(&plan.alarms, fence).await?;
         if plan.actions.is_empty() && plan.holds.is_empty() {
             return Ok(());
         }
@@ -456,6 +468,7 @@ impl<'a> Desk<'a> {
             }
             if kind == CommandKind::Uncordon {
                 before.flaps.hold_until = None;
+                before.flaps.put_back_at = Some(now);
             }
             let order = Order {
                 kind,
@@ -482,6 +495,35 @@ impl<'a> Desk<'a> {
         }
         sheet.write(txn, caller, Cause::Automatic, Some(&action.reason), now)?;
         Ok(true)
+    }
+
+    /// Raises and ends the alarms of nodes that a guard holds for too long, in one commit.
+    async fn alarm(&self, alarms: &[(NodeId, Option<String>)], fence: &Fence) -> Result<(), Error> {
+        if alarms.is_empty() {
+            return Ok(());
+        }
+        let caller = system(SELF);
+        let decide = |view: &View, now: Timestamp| {
+            let mut txn = Txn::at(now);
+            txn.fence(fence.clone());
+            let mut any = false;
+            for (id, raise) in alarms {
+                let Some(before) = view.node(id.as_str()) else { continue };
+                let flagged = before.value.flagged(Flag::HeldTooLong, raise.as_deref(), now);
+                let Some((after, entry)) = flagged else { continue };
+                let change = Mutation::update("flag", before, Arc::new(after));
+                Office::write_node(&mut txn, change, Cause::Automatic, &[entry], &caller, now)?;
+                any = true;
+            }
+            Ok(((any).then_some(txn), ()))
+        };
+        self.office.decide(decide).await?;
+        for (node, alarm) in alarms {
+            if let Some(alarm) = alarm {
+                error!(%node, alarm, "a sick node is held in service for too long");
+            }
+        }
+        Ok(())
     }
 
     /// Writes down what was due and not done, in one commit.

@@ -6,7 +6,7 @@ use crate::office::{Mutation, Office};
 use crate::pulse::{Allowance, Moment, Pulse, Spend};
 use crate::{Error, Revision};
 use argosy_core::access::Caller;
-use argosy_core::health::{Event, HealthReport, Sighting, Verdict, sight, take_in};
+use argosy_core::health::{Event, HealthReport, Sighting, Verdict, sight, take_in, thinned};
 use argosy_core::invariant::Cause;
 use argosy_core::node::{Flag, Node, NodeId};
 use argosy_policy::{HealthPolicy, Judged};
@@ -17,6 +17,10 @@ use std::sync::Arc;
 
 /// How many events are judged before others get a turn on the thread.
 const JUDGED_AT_ONCE: usize = 16;
+
+/// How many events of a report that says too much are written down, besides what is unhealthy and one of each
+/// kind: each is a line of the node's ledger.
+const KEPT_MAX: usize = 64;
 
 /// How often a report is judged anew because its node changed meanwhile. After that the verdicts of a
 /// moment ago are good enough: a node that changes all the time must still be heard.
@@ -59,6 +63,8 @@ impl Nodes {
         if report.sequence.is_some_and(|sequence| sequence <= pulse.report_sequence()) {
             return self.old(node);
         }
+        let report = self.with_told(node, report);
+        let complete = report.is_complete();
         let (report, noise) = self.within_quota(node, &pulse, report, at)?;
         let mut said = Said { caller, node, report, noise, verdicts: Vec::new(), judged_at: None };
         let mut turn = 0;
@@ -66,6 +72,11 @@ impl Nodes {
             turn += 1;
             if let Some(ground) = self.ground(node, &said.report)? {
                 said.verdicts = judge(&ground, &said.report, self.office.clock.now()).await;
+                if let Noise::Raise(_) = said.noise {
+                    let dropped = thinned(&mut said.report, &mut said.verdicts, KEPT_MAX);
+                    let dropped = u64::try_from(dropped).unwrap_or(0);
+                    self.office.stats.health_events_dropped.add(dropped);
+                }
                 said.judged_at = (turn < JUDGED_MAX).then_some(ground.revision);
             }
             let decide = |view: &View, now: Timestamp| said.decide(view, now);
@@ -74,6 +85,9 @@ impl Nodes {
             }
         };
         pulse.reported(at);
+        if complete && answer.news {
+            pulse.proved(at.monotonic);
+        }
         if let Some(sequence) = said.report.sequence {
             pulse.set_report_sequence(sequence);
         }
@@ -85,6 +99,16 @@ impl Nodes {
             stats.health_reports_old.add_one();
         }
         Ok(answer)
+    }
+
+    /// The report with the checks that the node is told to run, if its agent goes by them.
+    fn with_told(&self, node: &str, mut report: HealthReport) -> HealthReport {
+        if let Some(told) = &mut report.told {
+            let pool =
+                self.office.store.read(|view| view.node(node).and_then(|n| n.value.pool.clone()));
+            told.clone_from(&self.office.settings.nodes.of(pool.as_deref()).checks);
+        }
+        report
     }
 
     /// The answer to a report that came late.
@@ -111,7 +135,8 @@ impl Nodes {
         let sent = report.events.len();
         let says = || {
             format!(
-                "it sends more than {} events a second; they are counted, not each one judged",
+                "it sends more than {} events a second; of each kind on each GPU one is judged, and the worst \
+                 are kept",
                 allowance.per_second
             )
         };

@@ -8,7 +8,7 @@ use argosy_control::{Error, Revision, Settings, Stored};
 use argosy_core::access::{Caller, Role};
 use argosy_core::audit::AuditRecord;
 use argosy_core::command::{Ack, Command, CommandKind, CommandState, ENDED_KEPT, Outcome};
-use argosy_core::health::{Health, HealthState};
+use argosy_core::health::{Evidence, Health, HealthState};
 use argosy_core::id::CommandId;
 use argosy_core::label::Labels;
 use argosy_core::ledger::Entry;
@@ -67,6 +67,8 @@ pub(crate) fn node(world: &World, id: &str) -> Node {
             reason: "AllPassed".to_owned(),
             message: String::new(),
         },
+        evidence: Evidence::default(),
+        expected_gpus: Vec::new(),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),

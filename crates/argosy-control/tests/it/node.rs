@@ -3,4 +3,5 @@
 mod event;
 mod fault;
 mod journey;
+mod review;
 pub(crate) mod world;

@@ -86,6 +86,8 @@ fn xid(code: i64, gpu_index: i32) -> Event {
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     }
 }
 

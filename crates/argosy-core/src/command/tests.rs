@@ -360,6 +360,8 @@ fn findings_of_events_end_when_an_operator_or_a_diagnostic_says_so() {
         last: at(0),
         count: 1,
         ends: Ends::AtReboot,
+        under: None,
+        condition: String::new(),
     });
     let passed = |desk: &mut Desk, passed: Option<bool>| {
         let due = desk.due();

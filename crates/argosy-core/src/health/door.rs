@@ -1,6 +1,9 @@
 //! The limits of a health report: what is too much is refused, what is too long is cut.
 
-use super::{EVENTS_MAX, Event, HealthReport, MESSAGE_LEN_MAX, METRICS_MAX, Metric, cut};
+use super::{
+    CONDITIONS_MAX, EVENTS_MAX, Event, EventType, HealthReport, MESSAGE_LEN_MAX, METRICS_MAX,
+    Metric, cut,
+};
 use crate::field::{Constraint, FieldError};
 use crate::node::CHECKS_MAX;
 use std::collections::BTreeMap;
@@ -22,9 +25,11 @@ impl HealthReport {
     /// What is too much to cut, by field: `results[3].check_name`.
     pub fn bounded(mut self) -> Result<Self, Vec<FieldError>> {
         let mut errors = Vec::new();
-        for (field, sent, most) in
-            [("results", self.results.len(), CHECKS_MAX), ("events", self.events.len(), EVENTS_MAX)]
-        {
+        for (field, sent, most) in [
+            ("results", self.results.len(), CHECKS_MAX),
+            ("events", self.events.len(), EVENTS_MAX),
+            ("conditions", self.conditions.len(), CONDITIONS_MAX),
+        ] {
             if most < sent {
                 let message = format!("{sent} {field} were sent; at most {most} are allowed");
                 errors.push(FieldError::new(field, Constraint::Max, message));
@@ -40,42 +45,55 @@ impl HealthReport {
             shorten(&mut result.details);
         }
         for (index, event) in self.events.iter_mut().enumerate() {
-            for (member, text) in [("gpu_uuid", &event.gpu_uuid), ("gpu_serial", &event.gpu_serial)]
-            {
+            for (member, text) in [
+                ("gpu_uuid", &event.gpu_uuid),
+                ("gpu_serial", &event.gpu_serial),
+                ("boot_id", &event.boot_id),
+                ("condition", &event.condition),
+            ] {
                 let field = format!("events[{index}].{member}");
                 errors.extend(name_complaint(&field, text, false));
             }
             bound(event);
         }
+        for (index, condition) in self.conditions.iter().enumerate() {
+            for (member, text) in [("gpu", &condition.gpu), ("name", &condition.name)] {
+                let field = format!("conditions[{index}].{member}");
+                errors.extend(name_complaint(&field, text, false));
+            }
+        }
         if errors.is_empty() { Ok(self) } else { Err(errors) }
     }
 }
 
-/// How many kinds of event the summary of a flood keeps: a machine has few GPUs and few ways to fail.
-const SUMMARY_MAX: usize = 32;
-
 impl HealthReport {
     /// The report of a node that says more than it may: of each kind of event on each GPU the first,
-    /// with how many there were. So a flood of harmless events does not wash away the one that matters.
+    /// with how many there were. None is left out here: `thinned` does that, once they are judged.
     #[must_use]
     pub fn summarised(mut self) -> Self {
         let mut kinds: Vec<Event> = Vec::new();
+        let mut known: BTreeMap<Kind, usize> = BTreeMap::new();
         for event in self.events {
-            let same = |kind: &&mut Event| {
-                kind.event_type == event.event_type
-                    && kind.code() == event.code()
-                    && kind.gpu_uuid == event.gpu_uuid
-                    && kind.gpu_index == event.gpu_index
-            };
-            if let Some(kind) = kinds.iter_mut().find(same) {
-                kind.count = kind.count.saturating_add(event.count);
-            } else if kinds.len() < SUMMARY_MAX {
-                kinds.push(event);
+            let kind = kind_of(&event);
+            match known.get(&kind).and_then(|place| kinds.get_mut(*place)) {
+                Some(first) => first.count = first.count.saturating_add(event.count),
+                None => {
+                    known.insert(kind, kinds.len());
+                    kinds.push(event);
+                }
             }
         }
         self.events = kinds;
         self
     }
+}
+
+/// What makes two events of a flood one: the kind, what happened within it, the boot, and the GPU.
+type Kind = (EventType, String, String, String, i32);
+
+fn kind_of(event: &Event) -> Kind {
+    let Event { event_type, boot_id, gpu_uuid, gpu_index, .. } = event;
+    (*event_type, event.subject(), boot_id.clone(), gpu_uuid.clone(), *gpu_index)
 }
 
 fn name_complaint(field: &str, text: &str, required: bool) -> Option<FieldError> {

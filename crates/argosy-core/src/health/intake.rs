@@ -1,15 +1,18 @@
 //! From what a node says to what we make of it: results and verdicts become findings, findings health.
 
 use super::{
-    Absolution, Check, CheckResult, Ends, Event, Finding, Health, HealthReport, HealthState,
-    MESSAGE_LEN_MAX, NO_FINDINGS, NO_REPORT, POLICY_ERROR, SIGHTING_TIMES_MAX, Severity, Sighting,
-    TakenIn, Verdict, cut,
+    Absolution, Check, CheckResult, Condition, Ends, Event, Evidence, Finding, GPUS_MISSING,
+    Health, HealthReport, HealthState, Lasts, LineSeen, MESSAGE_LEN_MAX, NO_FINDINGS, POLICY_ERROR,
+    RECOVERY, SIGHTING_TIMES_MAX, Severity, Sighting, TakenIn, Verdict, cut,
 };
+use crate::field::quotable;
+use crate::kernel::RECOVERY_CHANGED;
 use crate::ledger::{Entry, VerdictNote, What};
 use crate::node::{CHECKS_MAX, Duty, FINDINGS_MAX, Node, SIGHTINGS_MAX};
+use crate::recovery::{RecoveryAction, RecoveryChange};
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a rule that failed keeps a node `Unknown` without failing again.
 const POLICY_ERROR_LASTS: SignedDuration = SignedDuration::from_hours(1);
@@ -36,11 +39,18 @@ pub fn take_in(
     for (name, result) in worst_by_name(&report.results) {
         intake.result(name, result);
     }
+    // How conditions stand was looked at in the round of checks; what is told beside it may be newer.
+    for condition in report.conditions.iter().filter(|condition| !condition.holds) {
+        intake.over(condition);
+    }
     for (event, verdict) in report.events.iter().zip(verdicts) {
         intake.event(event, verdict);
     }
+    if report.is_complete() {
+        intake.complete();
+    }
     intake.bound();
-    intake.judge(true);
+    intake.judge();
     let mut taken = intake.done();
     if let (Some(after), Some(sequence)) = (&mut taken.node, report.sequence) {
         after.report_sequence = sequence;
@@ -48,15 +58,69 @@ pub fn take_in(
     taken
 }
 
+/// Leaves out what is too much of a summarised report: `most` events are kept, the worst first, and beyond
+/// that everything unhealthy, everything that could not be judged, and one of each kind and code.
+///
+/// The answer is how many events were left out; they are of kinds and codes that are told.
+pub fn thinned(report: &mut HealthReport, verdicts: &mut Vec<Verdict>, most: usize) -> usize {
+    let sent = report.events.len();
+    if sent <= most || verdicts.len() != sent {
+        return 0;
+    }
+    let badness = |verdict: &Verdict| match &verdict.severity {
+        Err(_) => Severity::Unhealthy,
+        Ok(severity) => *severity,
+    };
+    let mut order: Vec<(usize, Severity)> = verdicts.iter().map(badness).enumerate().collect();
+    order.sort_by_key(|(place, severity)| (Reverse(*severity), *place));
+    let mut kinds = BTreeSet::new();
+    let mut kept = BTreeSet::new();
+    let mut others = Vec::new();
+    for (place, severity) in order {
+        let Some(event) = report.events.get(place) else { continue };
+        let is_first = kinds.insert((event.event_type, event.subject()));
+        if is_first || severity == Severity::Unhealthy {
+            kept.insert(place);
+        } else {
+            others.push(place);
+        }
+    }
+    let room = most.saturating_sub(kept.len());
+    kept.extend(others.into_iter().take(room));
+    let mut place = 0..;
+    report.events.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
+    let mut place = 0..;
+    verdicts.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
+    sent - report.events.len()
+}
+
 /// Ends findings whose time has come; `None` if there are none.
 pub fn expire(node: &Node, now: Timestamp) -> Option<TakenIn> {
-    let over = |finding: &Finding| matches!(finding.ends, Ends::At(end) if end <= now);
-    if !node.findings.iter().any(over) {
+    let over = |ends: Ends| matches!(ends, Ends::At(end) if end <= now);
+    let under_is_over =
+        |finding: &Finding| finding.under.as_ref().is_some_and(|under| over(under.ends));
+    if !node.findings.iter().any(|finding| over(finding.ends)) {
         return None;
     }
     let mut intake = Intake::of(node, now);
-    intake.clear(over, "nothing like it happened since");
-    intake.judge(false);
+    for finding in intake.node.findings.iter_mut().filter(|finding| under_is_over(finding)) {
+        finding.under = None;
+    }
+    intake.clear(|finding| over(finding.ends), "nothing like it happened since");
+    intake.judge();
+    Some(intake.done())
+}
+
+/// The node when complete reports should have come and did not; `None` if that is known, or if there never
+/// was one.
+pub fn aged(node: &Node, now: Timestamp) -> Option<TakenIn> {
+    let evidence = &node.evidence;
+    if !evidence.given || evidence.is_missing() || matches!(node.duty, Duty::Terminated(_)) {
+        return None;
+    }
+    let mut intake = Intake::of(node, now);
+    intake.node.evidence.missing_since = Some(now);
+    intake.judge();
     Some(intake.done())
 }
 
@@ -66,20 +130,85 @@ pub fn expire(node: &Node, now: Timestamp) -> Option<TakenIn> {
 pub fn absolve(node: &Node, why: &Absolution, now: Timestamp) -> TakenIn {
     let reason = match why {
         Absolution::Reboot => "the node booted again".to_owned(),
-        Absolution::Diagnostic(command) => format!("diagnostic {command} passed"),
+        Absolution::Diagnostic(tested) => {
+            format!("diagnostic {} {} passed", tested.test, tested.command)
+        }
         Absolution::Operator(who) => format!("{who} put the node back into service"),
     };
     let mut intake = Intake::of(node, now);
-    intake.clear(
-        |finding| match (finding.ends, why) {
-            (Ends::WhenCheckPasses, _) => false,
-            (_, Absolution::Operator(_)) => true,
-            (ends, Absolution::Reboot | Absolution::Diagnostic(_)) => ends == Ends::AtReboot,
-        },
-        &reason,
-    );
-    intake.judge(false);
+    if let Absolution::Operator(_) = why {
+        // Whoever puts it back with fewer GPUs says that it is to have no more.
+        intake.node.expected_gpus = hardware_of(&intake.node);
+        intake.node.findings.iter_mut().for_each(|finding| finding.under = None);
+    }
+    intake.clear(|finding| is_absolved(finding, why), &reason);
+    intake.judge();
     intake.done()
+}
+
+fn is_absolved(finding: &Finding, why: &Absolution) -> bool {
+    match (finding.ends, why) {
+        (Ends::WhenCheckPasses, _) => false,
+        (_, Absolution::Operator(_)) => true,
+        (Ends::AtReboot | Ends::WhenOver, Absolution::Reboot) => true,
+        (Ends::AtReboot, Absolution::Diagnostic(tested)) => tested.clears(finding),
+        (Ends::At(_) | Ends::WhenReplaced | Ends::WhenGpusReturn, _)
+        | (Ends::WhenOver, Absolution::Diagnostic(_)) => false,
+    }
+}
+
+/// What a registration changes about what a node's health rests on: what was said before it is of another
+/// boot, or of another machine than it is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    /// Whether the node booted again since it last registered.
+    pub rebooted: bool,
+    /// Whether its health must be shown anew.
+    pub anew: bool,
+}
+
+/// The node after a registration.
+pub(crate) fn registered(node: &Node, begun: Begun, now: Timestamp) -> TakenIn {
+    let mut intake = Intake::of(node, now);
+    if begun.rebooted {
+        intake.clear(|finding| is_absolved(finding, &Absolution::Reboot), "the node booted again");
+    }
+    if begun.anew {
+        let given = intake.node.evidence.given;
+        intake.node.evidence = Evidence { given, ..Evidence::default() };
+        intake.node.checks.clear();
+    }
+    // An agent that waits for its driver registers without GPUs first: whether there are none is said by its
+    // first report.
+    if !intake.node.gpus.is_empty() {
+        intake.gpus();
+    }
+    intake.judge();
+    intake.done()
+}
+
+/// Which GPUs a node must have and has not, as a sentence; `None` if none.
+fn gpus_missing(node: &Node) -> Option<String> {
+    let (has, must) = (hardware_of(node), &node.expected_gpus);
+    if must.len() <= has.len() {
+        return None;
+    }
+    let missing = must.iter().filter(|gpu| !has.contains(gpu)).take(GPUS_NAMED_MAX);
+    let missing: Vec<String> = missing.map(|gpu| quotable(gpu)).collect();
+    let (is, of, missing) = (has.len(), must.len(), missing.join(", "));
+    Some(format!("{is} of {of} GPUs registered; missing: {missing}"))
+}
+
+/// How many missing GPUs a sentence names.
+const GPUS_NAMED_MAX: usize = 8;
+
+/// What identifies the GPUs that a node has.
+pub(crate) fn hardware_of(node: &Node) -> Vec<String> {
+    let hardware = node.gpus.iter().map(|gpu| gpu.hardware().to_owned());
+    let mut all: Vec<String> = hardware.filter(|hardware| !hardware.is_empty()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Remembers that an event was seen, for rules that count.
@@ -96,8 +225,16 @@ pub fn sight(node: &mut Node, event: &Event, now: Timestamp) {
     // The one seen last stands last, so that the first is the one not seen for longest.
     let mut seen = match node.sightings.iter().position(same) {
         Some(place) => node.sightings.remove(place),
-        None => Sighting { event_type, code, gpu, hardware: String::new(), times: Vec::new() },
+        None => {
+            let (hardware, times, line) = (String::new(), Vec::new(), None);
+            Sighting { event_type, code, gpu, hardware, times, line }
+        }
     };
+    seen.line = event.node_time.filter(|_| !event.raw.is_empty()).map(|node_time| LineSeen {
+        boot_id: event.boot_id.clone(),
+        node_time,
+        raw: event.raw.clone(),
+    });
     seen.hardware = hardware;
     let count = usize::try_from(event.count).unwrap_or(usize::MAX).min(SIGHTING_TIMES_MAX);
     seen.times.extend(std::iter::repeat_n(now, count));
@@ -180,13 +317,24 @@ impl<'a> Intake<'a> {
 
     fn event(&mut self, event: &Event, verdict: &Verdict) {
         let key = event.key_of(&self.node);
+        if self.was_told(event, &key) {
+            return;
+        }
         let error_key = format!("policy-error/{key}");
         sight(&mut self.node, event, self.now);
         let finding = match &verdict.severity {
             Ok(Severity::Healthy) => None,
             Ok(severity) => Some(self.judged(key, event, verdict, *severity)),
+            // A rule that fails does not make milder what the driver and the catalogue call unhealthy.
+            Err(cause) if verdict.at_least == Severity::Unhealthy => {
+                let message = format!("{}; {}", failure(verdict, cause), verdict.inputs.join("; "));
+                let verdict = Verdict { message, ..verdict.clone() };
+                Some(self.judged(key, event, &verdict, Severity::Unhealthy))
+            }
             Err(cause) => Some(self.unjudged(error_key.clone(), event, verdict, cause)),
         };
+        // What ended with the boot it happened in is history.
+        let finding = finding.filter(|finding| !self.is_history(event, finding));
         self.note(What::Event {
             event: Box::new(event.clone()),
             verdict: VerdictNote::from(verdict),
@@ -198,20 +346,116 @@ impl<'a> Intake<'a> {
         if let Some(finding) = finding {
             self.find(finding);
         }
+        if wants_nothing(event) {
+            let gpu = event.gpu_uuid_of(&self.node).to_owned();
+            self.over(&Condition { gpu, name: RECOVERY.to_owned(), holds: false });
+        }
+    }
+
+    /// Whether this is a kernel line that was told before and whose finding was ended since: by the node's
+    /// clock it was written when that one was, by ours it comes much later.
+    fn was_told(&self, event: &Event, key: &str) -> bool {
+        let (code, gpu) = (event.code(), event.gpu_uuid_of(&self.node));
+        let same = |seen: &&Sighting| {
+            seen.event_type == event.event_type && seen.code == code && seen.gpu == gpu
+        };
+        let Some(seen) = self.node.sightings.iter().find(same) else { return false };
+        let (Some(line), Some(node_time)) = (&seen.line, event.node_time) else { return false };
+        let ago = seen.times.last().map(|last| self.now.duration_since(*last));
+        line.raw == event.raw
+            && line.boot_id == event.boot_id
+            && line.node_time.duration_since(node_time).abs() <= TOLD_AGAIN_WITHIN
+            && ago.is_some_and(|ago| TOLD_AGAIN_AFTER <= ago)
+            && !self.node.findings.iter().any(|finding| finding.key == key)
+    }
+
+    /// Whether a finding would have ended with the boot in which its event happened.
+    fn is_history(&self, event: &Event, finding: &Finding) -> bool {
+        let boot_id = &self.node.machine.boot_id;
+        let earlier = !event.boot_id.is_empty() && !boot_id.is_empty() && event.boot_id != *boot_id;
+        earlier && matches!(finding.ends, Ends::AtReboot | Ends::WhenOver)
+    }
+
+    /// A condition is over.
+    fn over(&mut self, condition: &Condition) {
+        let reason = if condition.name == RECOVERY {
+            "the driver no longer asks for it"
+        } else {
+            "the agent reports that it is over"
+        };
+        let gpu = &condition.gpu;
+        self.clear(
+            |finding| {
+                finding.ends == Ends::WhenOver
+                    && finding.condition == condition.name
+                    && finding.gpu == *gpu
+            },
+            reason,
+        );
+    }
+
+    /// A complete report has come.
+    fn complete(&mut self) {
+        let evidence = &mut self.node.evidence;
+        evidence.complete_at.get_or_insert(self.now);
+        evidence.missing_since = None;
+        evidence.given = true;
+        self.gpus();
+    }
+
+    /// Raises or ends what we find ourselves: that GPUs are missing, and that those that only a replacement
+    /// cures were replaced.
+    fn gpus(&mut self) {
+        const KEY: &str = "gpus/missing/node";
+        let Some(message) = gpus_missing(&self.node) else {
+            let gone: BTreeSet<String> = {
+                let has = |uuid: &str| self.node.gpus.iter().any(|gpu| gpu.uuid == uuid);
+                let ill = self.node.findings.iter().map(|finding| finding.gpu.clone());
+                ill.filter(|gpu| !gpu.is_empty() && !has(gpu)).collect()
+            };
+            let replaced = |finding: &Finding| {
+                finding.ends == Ends::WhenReplaced && gone.contains(&finding.gpu)
+            };
+            self.clear(replaced, "the GPU was replaced");
+            return self.clear(|finding| finding.key == KEY, "the node has all its GPUs");
+        };
+        if self.node.findings.iter().any(|known| known.key == KEY && known.message == message) {
+            return;
+        }
+        self.find(Finding {
+            key: KEY.to_owned(),
+            severity: Some(Severity::Unhealthy),
+            rule: GPUS_MISSING.to_owned(),
+            policy: String::new(),
+            policy_version: 0,
+            message,
+            evidence: String::new(),
+            gpu: String::new(),
+            first: self.now,
+            last: self.now,
+            count: 1,
+            ends: Ends::WhenGpusReturn,
+            under: None,
+            condition: String::new(),
+        });
     }
 
     fn judged(&self, key: String, event: &Event, verdict: &Verdict, severity: Severity) -> Finding {
         let mut message = verdict.message.clone();
         cut(&mut message, MESSAGE_LEN_MAX);
-        let ends = verdict.lasts.map_or(Ends::AtReboot, |lasts| Ends::At(after(self.now, lasts)));
+        let ends = match verdict.lasts {
+            Lasts::UntilReplaced => Ends::WhenReplaced,
+            // It lasts for as long as its condition does, and no timer knows how long that is.
+            _ if !condition_of(event, verdict).is_empty() => Ends::WhenOver,
+            Lasts::For(lasts) => Ends::At(after(self.now, lasts)),
+            Lasts::UntilReboot => Ends::AtReboot,
+        };
         self.finding(key, event, verdict, Some(severity), message, ends)
     }
 
     /// Nothing may be concluded from an event whose rule failed, not even that nothing is wrong.
     fn unjudged(&self, key: String, event: &Event, verdict: &Verdict, cause: &str) -> Finding {
-        let Verdict { rule, policy, policy_version, .. } = verdict;
-        let mut message =
-            format!("rule {rule} of policy {policy} version {policy_version} failed: {cause}");
+        let mut message = failure(verdict, cause);
         cut(&mut message, MESSAGE_LEN_MAX);
         let ends = Ends::At(after(self.now, POLICY_ERROR_LASTS));
         self.finding(key, event, verdict, None, message, ends)
@@ -240,6 +484,12 @@ impl<'a> Intake<'a> {
             last: self.now,
             count: event.count,
             ends,
+            under: None,
+            condition: if ends == Ends::WhenOver {
+                condition_of(event, verdict).to_owned()
+            } else {
+                String::new()
+            },
         }
     }
 
@@ -253,23 +503,50 @@ impl<'a> Intake<'a> {
         known.count = known.count.saturating_add(found.count);
         let of_check = found.ends == Ends::WhenCheckPasses;
         // A check takes its own word back. An event does not: what was bad once stays as bad, and for
-        // as long, until it is ended.
-        if of_check || known.severity <= found.severity {
+        // as long, until it is ended. The milder of two keeps its own end, below the worse.
+        if of_check || known.severity == found.severity {
             let ends = if known.severity == found.severity {
                 later(known.ends, found.ends)
             } else {
                 found.ends
             };
-            *known = Finding { first: known.first, count: known.count, ends, ..found };
+            let under = known.under.take().filter(|_| !of_check);
+            *known = Finding { first: known.first, count: known.count, ends, under, ..found };
+        } else if known.severity < found.severity {
+            let below = Finding { under: None, ..known.clone() };
+            *known = Finding {
+                first: known.first,
+                count: known.count,
+                under: Some(Box::new(below)),
+                ..found
+            };
+        } else {
+            let ends = match known.under.take() {
+                Some(under) if under.severity == found.severity => later(under.ends, found.ends),
+                // Of three, the two worst are kept.
+                Some(under) if found.severity < under.severity => {
+                    known.under = Some(under);
+                    return;
+                }
+                _ => found.ends,
+            };
+            known.under = Some(Box::new(Finding { first: known.first, ends, ..found }));
         }
     }
 
     fn clear(&mut self, ended: impl Fn(&Finding) -> bool, reason: &str) {
         let (gone, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.node.findings).into_iter().partition(ended);
+            std::mem::take(&mut self.node.findings).into_iter().partition(&ended);
         self.node.findings = kept;
-        for finding in gone {
-            self.note(What::Cleared { finding: finding.key, reason: reason.to_owned() });
+        for mut finding in gone {
+            match finding.under.take() {
+                // What came before it lasts longer: it is milder again, and not over.
+                Some(under) if !ended(&under) => {
+                    let (last, count) = (finding.last, finding.count);
+                    self.node.findings.push(Finding { last, count, ..*under });
+                }
+                _ => self.note(What::Cleared { finding: finding.key, reason: reason.to_owned() }),
+            }
         }
     }
 
@@ -290,16 +567,17 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Health from findings. A node that never reported is not well for having no findings.
-    fn judge(&mut self, reported: bool) {
+    /// Health from findings and evidence. What is unhealthy is so without evidence; nothing is well, or merely
+    /// degraded, without it.
+    fn judge(&mut self) {
         let Self { node, now, before, .. } = self;
         let worst = decisive(&node.findings);
-        if worst.is_none() && !reported && node.health.reason == NO_REPORT {
-            return;
-        }
-        let (state, reason, message) = match worst {
-            None => (HealthState::Healthy, NO_FINDINGS, "nothing is wrong with it"),
-            Some(finding) => {
+        let is_mild = worst
+            .is_none_or(|finding| finding.severity.is_some_and(|bad| bad < Severity::Unhealthy));
+        let (state, reason, message) = match (worst, node.evidence.lacks()) {
+            (_, Some((reason, message))) if is_mild => (HealthState::Unknown, reason, message),
+            (None, _) => (HealthState::Healthy, NO_FINDINGS, "nothing is wrong with it"),
+            (Some(finding), _) => {
                 let state = state_of(finding);
                 let rule = if finding.severity.is_some() { &finding.rule } else { POLICY_ERROR };
                 (state, rule, finding.message.as_str())
@@ -326,6 +604,36 @@ impl<'a> Intake<'a> {
     fn done(self) -> TakenIn {
         let changed = self.node != *self.before;
         TakenIn { node: changed.then_some(self.node), entries: self.entries }
+    }
+}
+
+/// By how much the time of a kernel line may differ when it is read again: it is made from the machine's
+/// clock and the time since its start.
+const TOLD_AGAIN_WITHIN: SignedDuration = SignedDuration::from_secs(1);
+/// How long ago a line must have come to be one that is told again: a burst of equal lines is not.
+const TOLD_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
+
+/// Why nothing can be concluded from an event.
+fn failure(verdict: &Verdict, cause: &str) -> String {
+    let Verdict { rule, policy, policy_version, .. } = verdict;
+    format!("rule {rule} of policy {policy} version {policy_version} failed: {cause}")
+}
+
+/// The condition for as long as which a finding lasts; empty if it happened once.
+fn condition_of<'a>(event: &'a Event, verdict: &Verdict) -> &'a str {
+    if verdict.advised { RECOVERY } else { &event.condition }
+}
+
+/// Whether an event says that the driver asks for nothing any more (Xid 154).
+fn wants_nothing(event: &Event) -> bool {
+    if event.event_type != super::EventType::Xid || event.code() != i64::from(RECOVERY_CHANGED) {
+        return false;
+    }
+    let said =
+        [&event.raw, &event.message].into_iter().find_map(|text| RecoveryChange::parse(text));
+    match said {
+        Some(change) => change.to == Some(RecoveryAction::None),
+        None => event.recovery_action == Some(RecoveryAction::None.number()),
     }
 }
 
@@ -361,6 +669,8 @@ fn finding_of(name: &str, result: &CheckResult, now: Timestamp) -> Option<Findin
         last: now,
         count: 1,
         ends: Ends::WhenCheckPasses,
+        under: None,
+        condition: String::new(),
     })
 }
 
@@ -398,11 +708,20 @@ fn state_of(finding: &Finding) -> HealthState {
     }
 }
 
+/// The end that is harder to come by: who waits for it has waited for the other.
 fn later(one: Ends, other: Ends) -> Ends {
+    let hard = |ends: &Ends| match ends {
+        Ends::At(_) => 0,
+        Ends::WhenOver => 1,
+        Ends::AtReboot => 2,
+        Ends::WhenCheckPasses => 3,
+        Ends::WhenGpusReturn => 4,
+        Ends::WhenReplaced => 5,
+    };
     match (one, other) {
         (Ends::At(one), Ends::At(other)) => Ends::At(one.max(other)),
-        (Ends::AtReboot, _) | (_, Ends::AtReboot) => Ends::AtReboot,
-        (Ends::WhenCheckPasses, _) | (_, Ends::WhenCheckPasses) => Ends::WhenCheckPasses,
+        (one, other) if hard(&one) < hard(&other) => other,
+        (one, _) => one,
     }
 }
 

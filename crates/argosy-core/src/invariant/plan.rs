@@ -1,7 +1,7 @@
 //! What must hold of a plan, counted anew: the planner's own sums are not asked.
 
 use crate::breaker::{Area, Breaker, Scope, passed};
-use crate::health::{HealthState, POLICY_ERROR};
+use crate::health::HealthState;
 use crate::node::settings::{Budget, NodeSettings};
 use crate::node::{Duty, Liveness, Node, NodeId};
 use crate::remedy::{Action, ActionKind, Fleet, Plan, Subject, allowed};
@@ -68,11 +68,14 @@ fn started(
     let lost = node.liveness == Liveness::Unreachable
         && fleet.excuse.is_none()
         && of.unreachable_for.is_some_and(|time| act_after <= time);
+    let mute = node.evidence.is_missing()
+        && fleet.excuse.is_none()
+        && of.unreported_for.is_some_and(|time| act_after <= time);
     let evidence = match kind {
         ActionKind::Withdraw => true,
-        ActionKind::Uncordon => !node.is_bad() && of.heard,
+        ActionKind::Uncordon => node.is_well() && of.heard,
         ActionKind::Cordon | ActionKind::EnforceCordon | ActionKind::Drain => {
-            (sick && of.heard) || (lost && node.health.reason != POLICY_ERROR)
+            (sick && of.heard) || lost || mute
         }
     };
     (!evidence).then(|| "I3: there is no current evidence for it".to_owned())
@@ -112,7 +115,8 @@ fn over_budget(
 ) -> Option<String> {
     let mut counted: BTreeMap<Area<'_>, (usize, usize)> = BTreeMap::new();
     let cordons = plan.actions.iter().filter(|action| action.kind == ActionKind::Cordon);
-    for subject in cordons.filter_map(|action| subjects.get(&action.node)) {
+    let costs = |subject: &&&Subject<'_>| !subject.node.cannot_serve();
+    for subject in cordons.filter_map(|action| subjects.get(&action.node)).filter(costs) {
         for area in Area::of(subject.node) {
             counted.entry(area).or_default().0 += 1;
         }
@@ -126,7 +130,8 @@ fn over_budget(
         if matches!(node.duty, Duty::Terminated(_)) {
             continue;
         }
-        let out = node.in_disruption() || subject.cordon_pending.is_some();
+        let out =
+            !node.cannot_serve() && (node.in_disruption() || subject.cordon_pending.is_some());
         let old = passed(node.joined_at, settings.of_node(node).warm_up, now);
         for area in Area::of(node) {
             if let Some((used, total)) = counted.get_mut(&area) {

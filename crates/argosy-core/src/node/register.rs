@@ -8,7 +8,7 @@ use super::{
     Registration,
 };
 use crate::field::{Constraint, FieldError, quotable};
-use crate::health::{Absolution, Health, MESSAGE_LEN_MAX, absolve, cut};
+use crate::health::{Begun, Evidence, Health, MESSAGE_LEN_MAX, cut, hardware_of, registered};
 use crate::label::{Labels, is_value};
 use crate::ledger::{Entry, What};
 use crate::plant::{self, Bug};
@@ -118,7 +118,7 @@ fn first(
     registrar: Registrar<'_>,
     now: Timestamp,
 ) -> Registered {
-    let node = Node {
+    let mut node = Node {
         id,
         tenant: registrar.tenant.to_owned(),
         pool,
@@ -131,6 +131,8 @@ fn first(
         liveness: Liveness::Fresh,
         liveness_since: now,
         health: Health::unreported(now),
+        evidence: Evidence::default(),
+        expected_gpus: Vec::new(),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),
@@ -141,6 +143,7 @@ fn first(
         held: None,
         external: super::External::default(),
     };
+    node.expected_gpus = hardware_of(&node);
     let message = "first registration".to_owned();
     let (from, to) = (NodeStatus::Unknown.into(), node.status().into());
     let whats = [
@@ -183,18 +186,34 @@ fn again(
     if plant::has(Bug::RegistrationClearsCordon) {
         node.duty = Duty::Active;
     }
-    if node == *known {
+    expect_gpus(known, &mut node);
+    // Who does not say which boot it is may have booted again with each registration.
+    let anew = rebooted || node.machine.boot_id.is_empty() || known.gpus != node.gpus;
+    let stale = anew && known.evidence != Evidence::default();
+    if node == *known && !stale {
         return Registered { node, entries: Vec::new(), changed: false };
     }
     let what = What::Registered { message: news(known, &node, rebooted) };
     let mut entries = vec![Entry { at: now, node: node.id.clone(), what }];
     if rebooted {
         node.joined_at = now;
-        let absolved = absolve(&node, &Absolution::Reboot, now);
-        entries.extend(absolved.entries);
-        node = absolved.node.unwrap_or(node);
     }
+    let begun = registered(&node, Begun { rebooted, anew }, now);
+    entries.extend(begun.entries);
+    node = begun.node.unwrap_or(node);
     Registered { node, entries, changed: true }
+}
+
+/// Brings what GPUs the node must have up to date: as many as it ever had. Another one in the place of an
+/// old one is a repair, one fewer is a fault.
+fn expect_gpus(known: &Node, node: &mut Node) {
+    if node.expected_gpus.is_empty() {
+        node.expected_gpus = hardware_of(known);
+    }
+    let has = hardware_of(node);
+    if node.expected_gpus.len() <= has.len() {
+        node.expected_gpus = has;
+    }
 }
 
 /// The labels, and those that the server gives: the team, and what a person said of a node that is known.

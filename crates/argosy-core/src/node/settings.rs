@@ -164,6 +164,8 @@ pub struct FleetSettings {
     /// How long after our own start, failover or sleep nodes that have not come back yet are not held
     /// against them.
     pub amnesty: SignedDuration,
+    /// How long a sick node may be held in service by a budget before that is an alarm.
+    pub held_alarm: SignedDuration,
     /// The most heartbeats per second we ask for: with more nodes they are told to be slower.
     pub heartbeats_per_second: u32,
     /// How far a node's clock may be off before it is flagged.
@@ -213,6 +215,7 @@ impl Default for FleetSettings {
             breaker: BreakerSettings { percent: 5.0, at_least: 5, window, calm },
             zone_breaker: BreakerSettings { percent: 20.0, at_least: 5, window, calm },
             amnesty: SignedDuration::from_secs(300),
+            held_alarm: SignedDuration::from_mins(10),
             heartbeats_per_second: 5000,
             clock_skew_max: SignedDuration::from_secs(2),
             events_per_second: 20,

@@ -94,13 +94,18 @@ fn one_word_is_made_of_three_facts() {
     }
 }
 
-/// Walks through turns, one each `every` seconds; the answer is the count of relapses, and when it
-/// recovered.
+/// Walks through turns, one each `every` seconds, `+` where we put the node back into service; the answer is
+/// the count of relapses, and when it recovered.
 fn flaps(every: i64, facts: &str) -> String {
     let mut before = by_facts("A?F");
     for (turn, facts) in (1..).zip(facts.split(' ')) {
+        let (facts, put_back) =
+            facts.strip_suffix('+').map_or((facts, false), |facts| (facts, true));
         let mut after = Node { flaps: before.flaps.clone(), ..by_facts(facts) };
         after.turned(&before, at(turn * every));
+        if put_back {
+            after.flaps.put_back_at = Some(at(turn * every));
+        }
         before = after;
     }
     let since = before
@@ -112,17 +117,24 @@ fn flaps(every: i64, facts: &str) -> String {
 
 #[test]
 fn d4_a_relapse_is_counted_once_and_forgotten_after_a_day() {
-    assert_eq!(flaps(10, "AHF AHF ADF"), "0 -");
+    assert_eq!(flaps(10, "AHF AHF ADF"), "0 10");
     assert_eq!(flaps(10, "AHF AUF"), "0 -");
     assert_eq!(flaps(10, "AHF AUF AHF"), "0 30");
-    assert_eq!(flaps(10, "AUF AHF AUF"), "1 -");
-    assert_eq!(flaps(10, "AUF AHF AUF AUF AHF AUF AHF"), "2 70");
+    assert_eq!(flaps(10, "AUF AHF+ AUF"), "1 -");
+    assert_eq!(flaps(10, "AUF AHF+ AUF AUF AHF+ AUF AHF"), "2 70");
     // Silence counts as well, and so does trouble of both kinds at once, once.
-    assert_eq!(flaps(10, "AHL AHS AHF AHL"), "1 -");
-    assert_eq!(flaps(10, "AUF AUL AHL AHF AUL"), "1 -");
+    assert_eq!(flaps(10, "AHL AHS AHF+ AHL"), "1 -");
+    assert_eq!(flaps(10, "AUF AUL AHL AHF+ AUL"), "1 -");
     // While nobody can say, it has not recovered.
     assert_eq!(flaps(10, "AUF AEF"), "0 -");
+    assert_eq!(flaps(10, "AUF A?F"), "0 -");
     assert_eq!(flaps(10, "AUF AEF AUF"), "0 -");
     assert_eq!(flaps(10, "AUF AEF AHF"), "0 30");
-    assert_eq!(flaps(90_000, "AUF AHF AUF AHF AUF"), "0 -");
+    assert_eq!(flaps(90_000, "AUF AHF+ AUF AHF+ AUF"), "0 -");
+}
+
+#[test]
+fn r2_n40_only_what_was_put_back_relapses() {
+    assert_eq!(flaps(10, "AHF AHL AHF AHL AHF AHL AHF AHL"), "0 -");
+    assert_eq!(flaps(10, "AUF AHF+ AHL AHF AHL AHF AHL"), "1 -", "once for each time");
 }

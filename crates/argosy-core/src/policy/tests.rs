@@ -1,4 +1,5 @@
 use super::*;
+use crate::health::Lasts;
 use crate::health::{Metric, System};
 use std::collections::BTreeMap;
 
@@ -45,12 +46,13 @@ fn what_a_finding_lasts_depends_on_its_badness_unless_the_rule_says() {
     };
     let hours = SignedDuration::from_hours;
     for (result, lasts, expected) in [
-        (Severity::Unhealthy, None, Some(None)),
-        (Severity::Degraded, None, Some(Some(hours(1)))),
-        (Severity::Healthy, None, Some(Some(hours(0)))),
-        (Severity::Unhealthy, Some("12h"), Some(Some(hours(12)))),
-        (Severity::Degraded, Some("reboot"), Some(None)),
-        (Severity::Degraded, Some("90d"), Some(Some(hours(90 * 24)))),
+        (Severity::Unhealthy, None, Some(Lasts::UntilReboot)),
+        (Severity::Degraded, None, Some(Lasts::For(hours(1)))),
+        (Severity::Healthy, None, Some(Lasts::For(hours(0)))),
+        (Severity::Unhealthy, Some("12h"), Some(Lasts::For(hours(12)))),
+        (Severity::Degraded, Some("reboot"), Some(Lasts::UntilReboot)),
+        (Severity::Degraded, Some("90d"), Some(Lasts::For(hours(90 * 24)))),
+        (Severity::Unhealthy, Some("replaced"), Some(Lasts::UntilReplaced)),
         (Severity::Degraded, Some("91d"), None),
         (Severity::Degraded, Some("0s"), None),
         (Severity::Degraded, Some("Reboot"), None),
@@ -77,6 +79,8 @@ fn an_event_has_an_xid_or_an_sxid_or_neither() {
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     };
     let int = Metric::Int;
     for (event_type, metrics, expected) in [

@@ -149,7 +149,7 @@ fn signs(findings: &[Finding]) -> Signs {
             wants_reboot: signs.wants_reboot || reboot,
             beyond_help: signs.beyond_help || asked.is_none() && class == Some(Class::Support),
             // What a check says ends with the check; what an event says, with a test that passes.
-            testable: signs.testable || finding.ends != Ends::WhenCheckPasses,
+            testable: signs.testable || matches!(finding.ends, Ends::AtReboot | Ends::At(_)),
         }
     })
 }

@@ -342,6 +342,8 @@ pub(super) fn finding(key: &str, gpu: &str, message: &str) -> Finding {
         last: at(-600),
         count: 1,
         ends: Ends::AtReboot,
+        under: None,
+        condition: String::new(),
     }
 }
 

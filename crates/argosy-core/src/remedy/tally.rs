@@ -3,7 +3,7 @@
 use super::{Fleet, Plan, Subject, turned_bad_at};
 use crate::breaker::{Area, Breaker, Counts, Scope, counts, later, passed, turn, turns_at};
 use crate::node::settings::{BreakerSettings, Budget, NodeSettings, PoolSettings};
-use crate::node::{Duty, Node};
+use crate::node::{Duty, Node, NodeId};
 use crate::pool::{BY, is_reserved};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
@@ -66,6 +66,8 @@ pub(super) struct Tally<'a> {
     pub(super) out: usize,
     /// How many of those were ended: they are in no other sum.
     pub(super) vacant: usize,
+    /// Who uses it: the first few.
+    holders: Vec<&'a NodeId>,
     /// When a node was last taken out of service by our own doing.
     youngest: Option<Timestamp>,
     stored: Option<&'a Breaker>,
@@ -82,15 +84,36 @@ impl<'a> Tally<'a> {
             Area::Pool(..) => (pool.budget, pool.breaker),
         };
         let (counts, stored) = (Counts::default(), None);
-        let (there, used, out, vacant, youngest) = (0, 0, 0, 0, None);
-        let breaker = None;
-        Self { area, budget, settings, counts, there, used, out, vacant, youngest, stored, breaker }
+        Self {
+            area,
+            budget,
+            settings,
+            counts,
+            there: 0,
+            used: 0,
+            out: 0,
+            vacant: 0,
+            holders: Vec::new(),
+            youngest: None,
+            stored,
+            breaker: None,
+        }
     }
 
     /// How many nodes a request may leave out of service: what the budget allows of the nodes there were before
     /// people ended some, and always one.
     pub(super) fn allowed_on_request(&self) -> usize {
         allowed(&self.budget, self.there.saturating_add(self.vacant)).max(1)
+    }
+
+    /// Who uses the budget: ` (n0, n7 and 3 more)`.
+    fn held_by(&self) -> String {
+        let names: Vec<&str> = self.holders.iter().map(|node| node.as_str()).collect();
+        match self.used.saturating_sub(names.len()) {
+            _ if names.is_empty() => String::new(),
+            0 => format!(" ({})", names.join(", ")),
+            more => format!(" ({} and {more} more)", names.join(", ")),
+        }
     }
 
     fn allowed(&self) -> usize {
@@ -145,6 +168,9 @@ fn ended_at(of: &Subject<'_>, now: Timestamp) -> Option<Timestamp> {
 }
 
 const NOWHERE: usize = usize::MAX;
+
+/// How many of those who use a budget are named: more would be a list and not a sentence.
+const HOLDERS_MAX: usize = 3;
 
 /// How many places are compared with before a node's are looked up: more than that takes as long.
 const RECENT_MAX: usize = 4;
@@ -218,8 +244,13 @@ impl<'a> Tallies<'a> {
                 tally.counts.nodes += 1;
                 tally.counts.total += usize::from(!warm);
                 tally.there += usize::from(!warm);
-                // One that is warming up is in no percentage, but out of service all the same.
-                tally.used += usize::from(out_since.is_some());
+                // One that is warming up is in no percentage, but out of service all the same. What can do no
+                // work takes none away.
+                let costs = out_since.is_some() && !node.cannot_serve();
+                tally.used += usize::from(costs);
+                if costs && tally.holders.len() < HOLDERS_MAX {
+                    tally.holders.push(&node.id);
+                }
                 tally.out += usize::from(out);
                 tally.youngest = tally.youngest.max(out_since);
             }
@@ -357,15 +388,16 @@ impl<'a> Tallies<'a> {
     }
 
     /// Takes a node out of service, or to its drain, everywhere it counts; or says which guard holds
-    /// that. A drain takes nothing more from a budget: its node is out of service already.
-    pub(super) fn take(&mut self, index: usize, drain: bool, now: Timestamp) -> Result<(), Guard> {
+    /// that. `free`: it takes nothing from a budget, as a drain, whose node is out of service already, or a
+    /// cordon of a node that can do no work.
+    pub(super) fn take(&mut self, index: usize, free: bool, now: Timestamp) -> Result<(), Guard> {
         let stopped = self.of(index).find(|(_, tally)| !tally.has_allowance());
         if let Some((place, tally)) = stopped {
             let breaker = tally.breaker.as_ref();
             let until = breaker.map(|breaker| turns_at(breaker, &tally.settings));
             return Err(Guard { word: "breaker", until, place });
         }
-        if !drain {
+        if !free {
             let full = self.of(index).find(|(_, tally)| tally.allowed() <= tally.used);
             if let Some((place, _)) = full {
                 return Err(Guard { word: "budget", until: None, place });
@@ -379,7 +411,7 @@ impl<'a> Tallies<'a> {
         }
         for place in self.places.get(index).copied().unwrap_or([NOWHERE; 3]) {
             let Some(tally) = self.list.get_mut(place) else { continue };
-            if !drain {
+            if !free {
                 tally.used += 1;
                 tally.youngest = Some(now);
             }
@@ -399,8 +431,9 @@ impl<'a> Tallies<'a> {
             ),
             ("breaker", Some(breaker)) => format!("the breaker is open: {}", breaker.reason),
             ("budget", _) => format!(
-                "{area}: {used} nodes are out of service by our own doing, and {} may be ({} % of {}, \
-                 at least {})",
+                "{area}: {used} nodes are out of service by our own doing{}, and {} may be ({} % of \
+                 {}, at least {})",
+                tally.held_by(),
                 tally.allowed(),
                 budget.percent,
                 there,

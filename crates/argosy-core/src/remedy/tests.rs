@@ -6,7 +6,7 @@ use crate::health::{Ends, Finding, HealthState, MESSAGE_LEN_MAX, Severity};
 use crate::invariant::{self, Change};
 use crate::liveness::Excuse;
 use crate::node::settings::{Budget, NodeSettings, Remedy};
-use crate::node::{Duty, Held, Liveness, Node};
+use crate::node::{Duty, Flag, FlagNote, Held, Liveness, Node};
 use crate::pool::BY;
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,16 +18,17 @@ pub(super) struct Machine {
     pub(super) node: Node,
     pub(super) heard: bool,
     pub(super) unreachable_for: Option<i64>,
+    pub(super) unreported_for: Option<i64>,
     pub(super) cordon_pending: Option<Timestamp>,
 }
 
 /// Nodes as words, at time 0. `a` is well; `n*9` are nine of them, `n0` to `n8`. After a colon, with
 /// commas between: `sick-5` (for 5 s), `lost-400` (unreachable for 400 s), `deaf` (not heard since we
-/// listen), `untold` (a rule failed), `well-40` (well again for 40 s), `warm` (registered a minute
+/// listen), `mute-400` (its reports have been missing for 400 s), `untold` (a rule failed), `well-40` (well again for 40 s), `warm` (registered a minute
 /// ago), `sent-5` (our cordon is on its way for 5 s), `ours-60` (we cordoned it 60 s ago), `draining`
 /// (by us), `ahead60` (we cordoned it, says a clock that was set back, in 60 s), `theirs` (an operator cordoned it), `gone`, `replaced-4` (another took its
-/// place 4 s ago), `ended-4` (an operator terminated it 4 s ago), `came-4` (registered 4 s ago), `drained` (by an
-/// operator), `flaps2`, `held=budget`, `pool=x`, `zone=z`.
+/// place 4 s ago), `ended-4` (an operator terminated it 4 s ago), `came-4` (registered 4 s ago), `emptied` (drained
+/// by an operator), `drained` (by us), `flaps2`, `held=budget`, `long-900` (for so long), `alarmed`, `pool=x`, `zone=z`.
 pub(super) fn machines(fleet: &str) -> Vec<Machine> {
     let mut all = Vec::new();
     for word in fleet.split_whitespace() {
@@ -46,7 +47,9 @@ pub(super) fn machines(fleet: &str) -> Vec<Machine> {
 fn machine(name: &str, traits: &str) -> Machine {
     let mut node = node(name);
     node.pool = Some("h100".to_owned());
-    let mut machine = Machine { node, heard: true, unreachable_for: None, cordon_pending: None };
+    let (unreachable_for, unreported_for, cordon_pending) = (None, None, None);
+    let mut machine =
+        Machine { node, heard: true, unreachable_for, unreported_for, cordon_pending };
     for word in traits.split(',').filter(|word| !word.is_empty()) {
         let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
         let (what, number) = word.split_at(digits);
@@ -58,6 +61,10 @@ fn machine(name: &str, traits: &str) -> Machine {
             _ if word.starts_with("held=") => {
                 let (action, guard) = ("cordon".to_owned(), word[5..].to_owned());
                 node.held = Some(Held { action, guard, reason: String::new(), since: at(-9) });
+            }
+            "long-" => {
+                let held = node.held.as_mut().unwrap();
+                held.since = at(-ago);
             }
             "sick-" => {
                 node.health.state = HealthState::Unhealthy;
@@ -71,9 +78,27 @@ fn machine(name: &str, traits: &str) -> Machine {
                 machine.unreachable_for = Some(ago);
             }
             "deaf" => machine.heard = false,
+            "mute-" => {
+                node.health.state = HealthState::Unknown;
+                node.health.reason = "ReportsMissing".to_owned();
+                node.evidence.missing_since = Some(at(-ago));
+                machine.unreported_for = Some(ago);
+            }
+            "alarmed" => {
+                let note = FlagNote { since: at(-1), message: String::new() };
+                node.flags.insert(Flag::HeldTooLong, note);
+            }
+            "drained" => {
+                let (hold, deadline) = (hold("argosy", true, -60), at(900));
+                node.duty = Duty::Draining { hold, command: command_id(1), deadline, done: true };
+            }
             "untold" => {
                 node.health.state = HealthState::Unknown;
                 node.health.reason = "PolicyError".to_owned();
+            }
+            "unshown" => {
+                node.health.state = HealthState::Unknown;
+                node.health.reason = "NoReport".to_owned();
             }
             "well-" => node.flaps.recovered_at = Some(at(-ago)),
             "warm" => node.joined_at = at(-60),
@@ -88,7 +113,7 @@ fn machine(name: &str, traits: &str) -> Machine {
             "gone" => node.duty = Duty::Terminated(hold("ada", false, -9)),
             "ended-" => node.duty = Duty::Terminated(hold("ada", false, -ago)),
             "came-" => node.registered_at = at(-ago),
-            "drained" => {
+            "emptied" => {
                 let (hold, deadline) = (hold("ada", false, -60), at(900));
                 node.duty = Duty::Draining { hold, command: command_id(1), deadline, done: true };
             }
@@ -119,6 +144,7 @@ pub(super) fn fleet<'a>(
         node: &machine.node,
         heard: machine.heard,
         unreachable_for: machine.unreachable_for.map(SignedDuration::from_secs),
+        unreported_for: machine.unreported_for.map(SignedDuration::from_secs),
         cordon_pending: machine.cordon_pending,
         leaving: None,
     };
@@ -281,10 +307,57 @@ fn d2_d8_silence_with_an_excuse_is_acted_on_by_nobody() {
 #[test]
 fn a_node_whose_health_cannot_be_told_is_left_alone() {
     let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
-    check("a:untold n*9", "");
-    check("a:untold,lost-400 n*9", "");
+    check("a:untold n*9", "hold a policy");
+    check("a:untold,held=policy n*9", "");
     check("a:untold,ours-90 n*9", "");
     check("a:untold,sent-90 n*9", "withdraw a; hold a policy");
+}
+
+#[test]
+fn r2_n18_silence_is_judged_by_itself() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    check("a:untold,lost-400 n*9", "cordon a");
+    check("a:untold,lost-40 n*9", "");
+}
+
+#[test]
+fn r2_n19_reports_that_stopped_are_acted_on_like_silence() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    check("a:mute-200 n*9", "");
+    check("a:mute-300 n*9", "cordon a");
+    check("a:mute-300,ours-90 n*9", "");
+    let isolated = Around::default().excused(Excuse::Isolation { silent: 9, total: 10 });
+    isolated.check("a:mute-300 n*9", "hold a isolation");
+}
+
+#[test]
+fn r2_n13_only_what_was_shown_to_be_well_goes_back() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    check("a:ours-90,unshown n*9", "");
+    check("a:ours-90,well-40 n*9", "uncordon a");
+}
+
+#[test]
+fn r2_n16_what_cannot_serve_uses_no_budget_and_needs_none() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    check("a:lost-900,ours-600 b:sick-1 n*8", "cordon b");
+    check("a:sick-900,ours-600 b:lost-400 n*8", "cordon b");
+    check("a:sick-900,drained b:sick-1 n*8", "cordon b");
+    check("a:sick-900,draining b:sick-1 n*8", "hold b budget");
+    check("a:ours-600 b:sick-1 n*8", "uncordon a; hold b budget");
+}
+
+#[test]
+fn r2_n16_what_a_budget_holds_for_too_long_is_an_alarm() {
+    let check = |fleet: &str, expected: &str| Around::default().check(fleet, expected);
+    let held = |time: &str| format!("a:sick-9000,ours-8000 b:sick-900,held=budget,long-{time} n*8");
+    check(&held("599"), "");
+    let plan = check(&held("600"), "alarm b");
+    let sentence = plan.alarms[0].1.as_ref().unwrap();
+    assert!(sentence.contains("out of service by our own doing (a), and 1 may be"), "{sentence}");
+    check(&held("900,alarmed"), "");
+    check("b:sick-900,held=budget,long-900,alarmed n*9", "cordon b; calm b");
+    check("b:held=budget,long-900,alarmed n*9", "free b; calm b");
 }
 
 #[test]
@@ -348,7 +421,7 @@ fn no_more_than_the_budget_of_a_pool() {
     // And a pool does not use up another's.
     check("a:sick-9,ours-20 b:sick-1,pool=x n*9 m*10:pool=x", "cordon b");
     let plan = check("a:sick-9,ours-20 b:sick-1 n*17", "hold b budget");
-    let reason = "pool h100: 1 nodes are out of service by our own doing, and 1 may be \
+    let reason = "pool h100: 1 nodes are out of service by our own doing (a), and 1 may be \
                   (10 % of 19, at least 1)";
     assert_eq!(plan.holds[0].1.as_ref().unwrap().reason, reason);
 }
@@ -559,6 +632,8 @@ fn the_reason_is_the_finding_that_decided() {
         last: at(-1),
         count: 1,
         ends: Ends::AtReboot,
+        under: None,
+        condition: String::new(),
     }];
     let plan = Around::default().plan(&sick);
     let reason =

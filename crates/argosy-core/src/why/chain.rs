@@ -1,9 +1,9 @@
 //! Which lines of the ledger led to the present, and how each is told.
 
-use super::sentence::{says, severity_word, time};
+use super::sentence::{says, severity_word};
 use super::{Noted, STEPS_MAX, Step};
 use crate::command::{Command, CommandState, Outcome};
-use crate::health::{Ends, Event, EventType, Finding, HealthState, Metric, decisive};
+use crate::health::{Event, EventType, Finding, HealthState, Metric, decisive};
 use crate::ledger::{Entry, VerdictNote, What};
 use crate::node::{Duty, Flag, Liveness, Node};
 use jiff::Timestamp;
@@ -353,15 +353,7 @@ fn stands(finding: &Finding) -> String {
     let bad = finding.severity.map_or("nobody can say how bad", severity_word);
     let times =
         if finding.count < 2 { String::new() } else { format!(", seen {} times", finding.count) };
-    let ends = match finding.ends {
-        Ends::WhenCheckPasses => "it ends when the check passes".to_owned(),
-        Ends::At(end) => format!("it ends at {} if nothing like it happens", time(end)),
-        Ends::AtReboot => {
-            "it ends when the node boots again, a diagnostic passes, or somebody uncordons \
-                           the node"
-                .to_owned()
-        }
-    };
+    let ends = format!("it ends when {}", finding.ends_when());
     format!("{bad}{times}; {ends}")
 }
 

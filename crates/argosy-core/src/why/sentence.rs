@@ -41,11 +41,16 @@ fn active(node: &Node, now: Timestamp) -> String {
     };
     let health = match (node.health.state, decisive(&node.findings)) {
         (HealthState::Unknown, _) if node.health.reason == NO_REPORT => {
-            let registered = ago(node.registered_at, now);
+            let registered = ago(node.joined_at, now);
             format!(
                 ": nothing speaks against it; it registered {registered} and has not reported its health yet"
             )
         }
+        (HealthState::Unknown, _) if node.evidence.is_missing() => format!(
+            ", but its health is unknown since {}: {}",
+            ago(node.health.since, now),
+            node.health.message
+        ),
         (HealthState::Unknown, Some(finding)) => format!(
             ", but nobody can say whether it is well: {}; nothing is done by itself on that ground",
             finding.message
@@ -205,9 +210,12 @@ fn end_of(finding: &Finding, node: &Node) -> String {
         Ends::At(end) => format!("wait: {key} ends at {} if nothing like it happens", time(*end)),
         Ends::AtReboot => format!(
             "repair or reboot the node, or run `argosy node diagnose {}`: {key} ends at its next boot or \
-             when a diagnostic passes",
+             when a diagnostic that tests the part passes",
             node.id
         ),
+        Ends::WhenOver | Ends::WhenReplaced | Ends::WhenGpusReturn => {
+            format!("repair it: {key} ends when {}", finding.ends_when())
+        }
     }
 }
 
@@ -237,6 +245,9 @@ fn advice(flag: Flag, message: &str) -> String {
         Flag::CommandChannelDown => "look at why it does not fetch its commands",
         Flag::Noisy => "look at what floods it with events",
         Flag::ExternalFailed => "look at why the workload system cannot be told",
+        Flag::HeldTooLong => {
+            "cordon it by hand, or make room: repair, uncordon or forget the nodes that hold the budget"
+        }
     };
     format!("{what}: {message}")
 }

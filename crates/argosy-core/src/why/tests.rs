@@ -2,8 +2,8 @@ use super::{Noted, STEPS_MAX, Why, why};
 use crate::command::{Command, CommandKind, CommandState, Outcome};
 use crate::fixture::at;
 use crate::health::{
-    Absolution, CheckResult, Event, EventType, HealthReport, HealthState, Metric, Severity, System,
-    Verdict, absolve, take_in,
+    Absolution, CheckResult, Event, EventType, Evidence, HealthReport, HealthState, Lasts, Metric,
+    Severity, System, Verdict, absolve, take_in,
 };
 use crate::id::CommandId;
 use crate::ledger::{Entry, What};
@@ -24,6 +24,8 @@ impl Tale {
     fn begin() -> Self {
         let new = register(None, &registration("gpu-17"), acme(false), at(0)).unwrap();
         let mut tale = Self { node: new.node, ledger: Vec::new(), revision: 0 };
+        tale.node.evidence =
+            Evidence { complete_at: Some(at(0)), missing_since: None, given: true };
         tale.commit(new.entries);
         tale
     }
@@ -64,6 +66,8 @@ impl Tale {
             raw: format!("NVRM: Xid (PCI:0000:04:00): {code}, pid=1234"),
             recovery_action: Some(4),
             count: 1,
+            boot_id: String::new(),
+            condition: String::new(),
         };
         let degraded = severity == Ok(Severity::Degraded);
         let verdict = Verdict {
@@ -72,7 +76,13 @@ impl Tale {
             policy: "default".to_owned(),
             policy_version: 3,
             message: format!("Xid {code} is serious"),
-            lasts: degraded.then(|| SignedDuration::from_hours(1)),
+            at_least: Severity::Healthy,
+            advised: false,
+            lasts: if degraded {
+                Lasts::For(SignedDuration::from_hours(1))
+            } else {
+                Lasts::UntilReboot
+            },
             inputs: vec![
                 "driver: drain and reset".to_owned(),
                 "catalogue 2025-10.1: reset (they disagree; the driver goes first)".to_owned(),
@@ -191,7 +201,7 @@ fn the_whole_chain_from_the_kernel_line_to_the_result() {
             "4 event Xid 79 on GPU 3 (GPU-gpu-17-3)",
             "4 verdict rule xid-79 of policy default version 3 says unhealthy",
             "4 finding finding xid/79/GPU-gpu-17-3: unhealthy; it ends when the node boots again, a \
-             diagnostic passes, or somebody uncordons the node",
+             diagnostic that tests the part passes, or an operator uncordons the node",
             "4 health health HEALTHY -> UNHEALTHY by xid-79",
             "4 status ACTIVE -> UNHEALTHY: Xid 79 is serious",
             "5 decision decided to cordon it: xid-79: Xid 79 is serious",
@@ -215,7 +225,7 @@ fn the_whole_chain_from_the_kernel_line_to_the_result() {
         why.next,
         [
             "repair or reboot the node, or run `argosy node diagnose gpu-17`: xid/79/GPU-gpu-17-3 ends \
-             at its next boot or when a diagnostic passes",
+             at its next boot or when a diagnostic that tests the part passes",
             "if you know better, `argosy node uncordon gpu-17` puts it back and ends what events found",
         ]
     );

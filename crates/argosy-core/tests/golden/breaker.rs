@@ -51,6 +51,10 @@ fn what_processes_tell_each_other_of_silence_is_read_and_written_as_ever() {
     check("outlook.json", "outlook", &Outlook { since: at(1), excuse });
     check("attendance.json", "attendance", &Attendance { until: at(1) });
     let node = NodeId::parse("gpu-1").unwrap();
-    let heard = Heard { process: "host-1".to_owned(), nodes: vec![(node, 1500, true)] };
+    let heard = Heard {
+        process: "host-1".to_owned(),
+        nodes: vec![(node, 1500, true)],
+        reported: Vec::new(),
+    };
     check("heard.json", "heard", &heard);
 }

@@ -3,7 +3,8 @@
 use crate::{at, check, object};
 use argosy_core::command::{CommandKind, Outcome};
 use argosy_core::health::{
-    Check, Ends, Event, EventType, Finding, Health, HealthState, Metric, Severity, Sighting, System,
+    Check, Ends, Event, EventType, Evidence, Finding, Health, HealthState, LineSeen, Metric,
+    Severity, Sighting, System,
 };
 use argosy_core::id::CommandId;
 use argosy_core::label::Labels;
@@ -43,6 +44,8 @@ fn a_node_without_what_may_be_absent_is_still_read() {
     let optional = [
         "pool",
         "labels",
+        "evidence",
+        "expected_gpus",
         "checks",
         "findings",
         "sightings",
@@ -122,6 +125,8 @@ fn node() -> Node {
             reason: "fatal-xid".to_owned(),
             message: "GPU has fallen off the bus".to_owned(),
         },
+        evidence: Evidence { complete_at: Some(at(3)), missing_since: Some(at(6)), given: true },
+        expected_gpus: vec!["1650923011111".to_owned()],
         duty: Duty::Cordoned(Hold {
             by: "argosy".to_owned(),
             automatic: true,
@@ -144,9 +149,19 @@ fn node() -> Node {
             gpu: "GPU-1b2c".to_owned(),
             hardware: "1650923011111".to_owned(),
             times: vec![at(3), at(5)],
+            line: Some(LineSeen {
+                boot_id: "b1".to_owned(),
+                node_time: at(4),
+                raw: "NVRM: Xid (PCI:0000:04:00): 79".to_owned(),
+            }),
         }],
         report_sequence: 42,
-        flaps: Flaps { count: 2, recovered_at: Some(at(1)), hold_until: Some(at(60)) },
+        flaps: Flaps {
+            count: 2,
+            recovered_at: Some(at(1)),
+            put_back_at: Some(at(0)),
+            hold_until: Some(at(60)),
+        },
         flags: BTreeMap::from([(
             Flag::ClockSkewed,
             FlagNote { since: at(2), message: "its clock is 90 s ahead".to_owned() },
@@ -180,6 +195,8 @@ fn findings() -> Vec<Finding> {
         last: at(5),
         count: 2,
         ends: Ends::AtReboot,
+        under: None,
+        condition: String::new(),
     };
     let failed = Finding {
         key: "policy-error/thermal/0/node".to_owned(),
@@ -220,6 +237,8 @@ fn whats() -> Vec<What> {
         raw: text("NVRM: Xid (PCI:0000:04:00): 79"),
         recovery_action: Some(4),
         count: 2,
+        boot_id: String::new(),
+        condition: String::new(),
     };
     let verdict = VerdictNote {
         policy: text("default"),

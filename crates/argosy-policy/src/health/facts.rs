@@ -6,11 +6,11 @@ use super::reach::Traits;
 use super::record::{Members, Record};
 use super::{Judged, Opinion};
 use crate::limits::Size;
-use argosy_core::health::{Event, Metric, Severity};
-use argosy_core::kernel::{self, Detail, KernelFault, RECOVERY_CHANGED};
+use argosy_core::health::{Event, EventType, Metric, Severity};
+use argosy_core::kernel::{self, KernelFault, RECOVERY_CHANGED};
 use argosy_core::node::{Gpu, Node};
 use argosy_core::policy::{sxid_of, xid_of};
-use argosy_core::recovery::RecoveryAction;
+use argosy_core::recovery::{RecoveryAction, RecoveryChange};
 use argosy_core::xid::{Catalogue, Class, Row};
 use cel::common::types::{CelBool, CelDouble, CelInt, CelMap, CelMapKey, CelString};
 use cel::common::value::{CowVal, Val};
@@ -102,13 +102,18 @@ impl<'a> Facts<'a> {
             Code { number, row: row.or_else(|| catalogue.xid(number)) }
         });
         let sxid = sxid_of(event).map(|number| Code { number, row: catalogue.sxid(number) });
-        let wanted = match (event.recovery_action, &line) {
-            (Some(number), _) => Some(RecoveryAction::from_number(number)),
-            (None, Some(KernelFault::Xid(xid))) => match &xid.detail {
-                Detail::Recovery(change) => Some(change.to),
-                Detail::Plain | Detail::Nvlink(_) => None,
-            },
-            (None, _) => None,
+        // Xid 154 is the driver's word itself, and newer than what was asked before it came. One that cannot
+        // be read still says that something is wanted.
+        let changed = xid.is_some_and(|xid| xid.number == RECOVERY_CHANGED).then(|| {
+            let texts = [&event.raw, &event.message].into_iter();
+            let change = texts.into_iter().find_map(|text| RecoveryChange::parse(text));
+            change.map(|change| change.to)
+        });
+        let asked = event.recovery_action.map(RecoveryAction::from_number);
+        let wanted = match changed {
+            Some(Some(to)) => Some(to),
+            Some(None) => asked.or(Some(None)),
+            None => asked,
         };
         let wanted = wanted.map(|action| action.map_or(Wanted::Unknown, Wanted::Known));
         Self {
@@ -156,6 +161,25 @@ impl<'a> Facts<'a> {
         Size { longest: event.metrics.len().max(labels).max(MEMBERS_MAX), total }
     }
 
+    /// How bad the driver and the catalogue say it is: the worse of the two.
+    pub(crate) fn at_least(&self) -> Severity {
+        let worst = self.opinions().map(|opinion| opinion.severity).max();
+        worst.unwrap_or(Severity::Healthy)
+    }
+
+    /// Whether it is as bad as this only because the driver asks for recovery.
+    pub(crate) fn advised(&self, decided: Severity) -> bool {
+        let driver = self.wanted.map(Wanted::severity).unwrap_or(Severity::Healthy);
+        let code =
+            |code: Option<Code>| code.map_or(Severity::Healthy, |code| code.class().severity());
+        let catalogue = code(self.xid).max(code(self.sxid));
+        let says_nothing_else = matches!(
+            self.judged.event.event_type,
+            EventType::Xid | EventType::Sxid | EventType::DriverError
+        );
+        Severity::Healthy < driver && decided <= driver && catalogue < decided && says_nothing_else
+    }
+
     /// What others say about the event, the most competent first.
     pub(crate) fn opinions(&self) -> impl Iterator<Item = Opinion> {
         let driver = self.wanted.map(|wanted| Opinion {
@@ -183,7 +207,7 @@ const MEMBERS_MAX: usize = 12;
 /// What the kernel line says, where that is more than its code.
 fn fault(event: &Event) -> Option<KernelFault> {
     let number = xid_of(event)?;
-    if number != RECOVERY_CHANGED && !NVLINK5.contains(&number) {
+    if !NVLINK5.contains(&number) {
         return None;
     }
     [&event.raw, &event.message].into_iter().find_map(|line| kernel::parse(line))

@@ -8,6 +8,7 @@ use super::facts::names;
 use super::history::{Count, FATAL, WRONG_WHAT};
 use super::pattern::Pattern;
 use crate::limits::BadNode;
+use argosy_core::health::SIGHTING_TIMES_MAX;
 use argosy_core::nearest::nearest;
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators};
@@ -36,6 +37,49 @@ impl Constants {
 /// A window or pattern that is none, and members that a variable never has.
 pub(crate) fn prepare(tree: &mut IdedExpr, constants: &mut Constants) -> Result<(), BadNode> {
     Preparer { constants, bound: Vec::new() }.node(tree)
+}
+
+/// What a condition compares a count with although nothing is counted so far; `None` if nothing.
+pub(crate) fn uncountable(tree: &IdedExpr) -> Option<String> {
+    let all = |nodes: &[IdedExpr]| nodes.iter().find_map(uncountable);
+    match &tree.expr {
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => None,
+        Expr::Select(select) => uncountable(&select.operand),
+        Expr::List(list) => all(&list.elements),
+        Expr::Map(map) => map.entries.iter().find_map(|entry| match &entry.expr {
+            EntryExpr::StructField(field) => uncountable(&field.value),
+            EntryExpr::MapEntry(entry) => {
+                uncountable(&entry.key).or_else(|| uncountable(&entry.value))
+            }
+        }),
+        Expr::Comprehension(comprehension) => uncountable(&comprehension.iter_range)
+            .or_else(|| uncountable(&comprehension.loop_step))
+            .or_else(|| uncountable(&comprehension.result)),
+        Expr::Call(call) => beyond(&call.args)
+            .or_else(|| call.target.as_deref().and_then(uncountable))
+            .or_else(|| all(&call.args)),
+    }
+}
+
+/// A count beside a number that it never reaches, as in `seen('24h') >= 40`.
+fn beyond(args: &[IdedExpr]) -> Option<String> {
+    let [one, other] = args else { return None };
+    let count = |node: &IdedExpr| {
+        let Expr::Call(call) = &node.expr else { return None };
+        Count::named(&call.func_name).map(|_| call.func_name.clone())
+    };
+    let number = |node: &IdedExpr| {
+        let Expr::Literal(LiteralValue::Int(number)) = &node.expr else { return None };
+        Some(*number.inner())
+    };
+    let (name, number) = count(one).zip(number(other)).or_else(|| count(other).zip(number(one)))?;
+    let most = i64::try_from(SIGHTING_TIMES_MAX).unwrap_or(i64::MAX);
+    (most < number).then(|| {
+        format!(
+            "`{name}` is compared with {number}, and of one kind on one GPU {most} are counted; compare it \
+             with {most} or less"
+        )
+    })
 }
 
 struct Preparer<'a> {

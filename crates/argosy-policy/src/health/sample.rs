@@ -4,7 +4,7 @@ use super::facts::{Facts, Variables};
 use super::prepare::Constants;
 use super::{Compiled, JUDGEMENT_COST_MAX, Judged, RuleError, error, too_dear};
 use crate::language::ENV;
-use argosy_core::health::{Event, EventType, Health, HealthState, Metric, System};
+use argosy_core::health::{Event, EventType, Evidence, Health, HealthState, Metric, System};
 use argosy_core::label::Labels;
 use argosy_core::node::{Duty, External, Flaps, Gpu, Liveness, Machine, Node, NodeId, Place};
 use cel::Context;
@@ -29,6 +29,8 @@ pub(super) static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(|| {
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     };
     let mut off_the_bus = event(
         EventType::Xid,
@@ -102,6 +104,8 @@ pub(super) static NODE: LazyLock<Node> = LazyLock::new(|| {
             reason: String::new(),
             message: String::new(),
         },
+        evidence: Evidence::default(),
+        expected_gpus: Vec::new(),
         duty: Duty::Active,
         checks: BTreeMap::new(),
         findings: Vec::new(),

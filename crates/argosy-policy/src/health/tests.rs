@@ -3,7 +3,7 @@ mod history;
 use super::sample::{EVENTS, NODE};
 use super::*;
 use crate::limits::{COMPREHENSIONS_MAX, NODE_DEPTH_MAX};
-use argosy_core::health::{EventType, Metric, System};
+use argosy_core::health::{EventType, Lasts, Metric, System};
 use argosy_core::xid::Catalogue;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ fn event(event_type: EventType, metrics: &str) -> Event {
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     }
 }
 
@@ -125,6 +127,12 @@ fn every_xid_is_judged_by_its_class() {
         let expected = match row.class.as_str() {
             "gpu-reset" | "vm" | "node" | "support" => "unhealthy xid-fatal",
             "link" | "facility" | "reduced" | "config" | "unknown" => "degraded xid-warning",
+            // The driver's own word, which cannot be read.
+            _ if row.code == 154 => {
+                assert_eq!(said(&xid(154), &NODE), "degraded driver-asks-for-attention");
+                count += 1;
+                continue;
+            }
             "app" | "info" | "follow" => "healthy xid-harmless",
             other => panic!("{other} is a class that the default policy does not know"),
         };
@@ -260,7 +268,8 @@ fn the_kernel_line_says_what_a_code_alone_does_not() {
             "154, GPU recovery action changed from 0x0 (None) to 0x9 (Sing)",
             "degraded driver-asks-for-attention",
         ),
-        (154, "154, nonsense", "healthy xid-harmless"),
+        // Something is wanted, and nobody can say what.
+        (154, "154, nonsense", "degraded driver-asks-for-attention"),
         (
             150,
             "150, MSE_WATCHDOG Fatal XC0 i0 Link 08 (0x00000000 0x00000000)",
@@ -322,11 +331,11 @@ fn a_verdict_says_who_decided_what_and_for_how_long() {
     let verdict = BUILTIN.judge(&judged(&xid(79), &NODE));
     assert_eq!((verdict.policy.as_str(), verdict.policy_version), ("default", 0));
     assert_eq!(verdict.message, "Xid 79: The catalogue asks for a reset, a reboot or the vendor.");
-    assert_eq!(verdict.lasts, None, "until the node boots again");
+    assert_eq!(verdict.lasts, Lasts::UntilReboot, "until the node boots again");
     let warm = BUILTIN.judge(&judged(&event(EventType::Thermal, "temperature=96"), &NODE));
-    assert_eq!(warm.lasts, Some(SignedDuration::from_mins(30)));
+    assert_eq!(warm.lasts, Lasts::For(SignedDuration::from_mins(30)));
     let nvlink = BUILTIN.judge(&judged(&event(EventType::Nvlink, ""), &NODE));
-    assert_eq!(nvlink.lasts, Some(SignedDuration::from_hours(1)));
+    assert_eq!(nvlink.lasts, Lasts::For(SignedDuration::from_hours(1)));
 
     // Without a word of the author's, the catalogue's; without a rule, nobody's.
     let named = policy(vec![rule("fatal", "has(xid.code)", Severity::Unhealthy)]).unwrap();
@@ -427,7 +436,7 @@ fn j13_a_rule_that_fails_ends_the_search() {
     assert_eq!(verdict.severity, Err("No such key: temperature".to_owned()));
     assert_eq!(verdict.rule, "fails");
     assert_eq!(verdict.message, "the rule `fails` failed: No such key: temperature");
-    assert_eq!(verdict.lasts, Some(SignedDuration::from_hours(1)));
+    assert_eq!(verdict.lasts, Lasts::For(SignedDuration::from_hours(1)));
     // Who was asked before it has decided.
     assert_eq!(judge(&xid(1)).severity, Ok(Severity::Degraded));
     assert_eq!(judge(&event(EventType::Pcie, "temperature=91")).severity, Ok(Severity::Unhealthy));
@@ -485,7 +494,7 @@ fn everything_that_is_wrong_is_said_with_its_place() {
              and underscores",
             "rules[1].description: is 2000 bytes long; at most 1024 are allowed",
             "rules[1].lasts: `soon` is not a duration: write a whole number and a unit (ms, s, m, h, \
-             d), like 500ms, 10s or 30m; or `reboot`",
+             d), like 500ms, 10s or 30m; or `reboot`, or `replaced`",
             "rules[1].condition at 2:3: unknown variable `evnt`; did you mean `event`?",
             "rules[2].name: another rule is called `a`",
             "rules[3].name: a rule needs a name",

@@ -4,7 +4,7 @@ use super::member::{self, Members};
 use super::{command, node};
 use argosy_api::node as api;
 use argosy_core::field::{Constraint, FieldError};
-use argosy_core::health::{Event, EventType, HealthReport, Metric, System, Verdict};
+use argosy_core::health::{Event, EventType, HealthReport, Lasts, Metric, System, Verdict};
 use argosy_core::ledger::{VerdictNote, What};
 use argosy_core::why::Noted;
 use serde_json::{Map, Value};
@@ -183,7 +183,10 @@ pub(crate) fn verdict(verdict: Verdict) -> api::Verdict {
         severity,
         error,
         message: verdict.message,
-        lasts_seconds: verdict.lasts.and_then(|lasts| u64::try_from(lasts.as_secs()).ok()),
+        lasts_seconds: match verdict.lasts {
+            Lasts::For(lasts) => u64::try_from(lasts.as_secs()).ok(),
+            Lasts::UntilReboot | Lasts::UntilReplaced => None,
+        },
         inputs: verdict.inputs,
     }
 }
@@ -231,6 +234,8 @@ pub(crate) fn event(object: Map<String, Value>, place: &str) -> Result<Event, Ve
         raw: members.text_or_empty("raw"),
         recovery_action: number(members.whole("recovery_action", 0, i64::from(u32::MAX))),
         count: number(members.whole("count", 1, 1_000_000)).unwrap_or(1),
+        boot_id: String::new(),
+        condition: String::new(),
     };
     let event = members.finish(event)?;
     // The same limits as for what nodes send.

@@ -201,6 +201,9 @@ pub(crate) fn finding(node: &Node, finding: &Finding) -> api::Finding {
         Ends::WhenCheckPasses => (api::FindingEnd::WhenCheckPasses, None),
         Ends::At(at) => (api::FindingEnd::AtTime, Some(at.to_string())),
         Ends::AtReboot => (api::FindingEnd::AtReboot, None),
+        Ends::WhenOver => (api::FindingEnd::WhenOver, None),
+        Ends::WhenReplaced => (api::FindingEnd::WhenReplaced, None),
+        Ends::WhenGpusReturn => (api::FindingEnd::WhenGpusReturn, None),
     };
     api::Finding {
         node_id: node.id.to_string(),
@@ -218,6 +221,7 @@ pub(crate) fn finding(node: &Node, finding: &Finding) -> api::Finding {
         count: finding.count,
         ends,
         ends_at,
+        ends_when: finding.ends_when(),
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn wire(stored: &Stored<Policy>) -> api::Policy {
         updated_at: policy.updated.at.to_string(),
         updated_by: policy.updated.by.clone(),
         revision: stored.revision.0,
+        warnings: Vec::new(),
     }
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn spec(
         "updated_at",
         "updated_by",
         "revision",
+        "warnings",
     ]);
     members.finish(spec)
 }

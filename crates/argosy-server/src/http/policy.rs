@@ -5,6 +5,7 @@ use super::{Answer, Ask, empty, json};
 use crate::convert;
 use crate::problem::Fault;
 use argosy_api::policy::{Explanation, PolicyList};
+use argosy_control::policy::Policies;
 use axum::http::{HeaderValue, StatusCode};
 
 pub(super) fn list(ask: &Ask) -> Answer {
@@ -29,7 +30,11 @@ pub(super) async fn put(ask: &Ask) -> Answer {
     let (policies, dry_run) = (&ask.server.control.policies, query.flag("dry_run"));
     let expected = ask.if_match_or_new()?;
     let policy = policies.put(&ask.caller, name(ask), spec, expected, dry_run).await?;
-    let shown = json(StatusCode::OK, &convert::policy::wire(&policy))?;
+    let warnings = Policies::warnings(&policy.value.spec).into_iter();
+    let warnings =
+        warnings.map(|warning| format!("{}: {}", warning.field, warning.message)).collect();
+    let written = argosy_api::policy::Policy { warnings, ..convert::policy::wire(&policy) };
+    let shown = json(StatusCode::OK, &written)?;
     let mut response = tagged(shown, policy.revision)?;
     if dry_run {
         response.headers_mut().insert(DRY_RUN, HeaderValue::from_static("true"));

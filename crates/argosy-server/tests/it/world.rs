@@ -301,9 +301,11 @@ impl World {
             raw: format!("NVRM: Xid (PCI:0000:19:00): {code}, pid=1"),
             recovery_action: None,
             count: 1,
+            boot_id: String::new(),
+            condition: String::new(),
         };
         let events = xids.iter().map(event).collect();
-        let report = HealthReport { sequence: None, results: vec![result], events };
+        let report = HealthReport { results: vec![result], events, ..HealthReport::default() };
         self.control.nodes.report(&admin(), id, report).await.unwrap();
     }
 }

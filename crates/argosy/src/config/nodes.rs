@@ -93,6 +93,9 @@ section! {
         /// How long after our own start, failover or sleep silence is not held against nodes that have
         /// not come back yet.
         amnesty: Duration = Duration::from_signed(FleetSettings::default().amnesty),
+        /// How long a sick node may be held in service by a disruption budget before it gets the flag
+        /// `HeldTooLong`, which names the nodes that use the budget.
+        held_alarm: Duration = Duration::from_signed(FleetSettings::default().held_alarm),
         /// The most heartbeats per second to ask for: a larger fleet is told to be slower.
         heartbeats_per_second: u32 = FleetSettings::default().heartbeats_per_second,
         /// How far a node's clock may be off before the node is flagged.
@@ -177,6 +180,7 @@ impl Nodes {
                 breaker: fleet.breaker.settings(),
                 zone_breaker: fleet.zone_breaker.settings(),
                 amnesty: fleet.amnesty.signed(),
+                held_alarm: fleet.held_alarm.signed(),
                 heartbeats_per_second: fleet.heartbeats_per_second,
                 clock_skew_max: fleet.clock_skew.signed(),
                 events_per_second: fleet.events_per_second,

@@ -158,6 +158,8 @@ fn nothing() -> Event {
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     }
 }
 

@@ -167,7 +167,7 @@ fn what_is_wrong_with_a_condition_has_its_place_in_the_file() {
             "p.yaml:3:12: rules[0].name: a name is one word of at most 63 letters, digits, dots, \
              slashes, hyphens and underscores",
             "p.yaml:3:63: rules[0].lasts: `soon` is not a duration: write a whole number and a unit \
-             (ms, s, m, h, d), like 500ms, 10s or 30m; or `reboot`",
+             (ms, s, m, h, d), like 500ms, 10s or 30m; or `reboot`, or `replaced`",
         ],
     );
 }

@@ -269,7 +269,7 @@ function FindingCard({ finding, node }: { finding: Finding; node: Node }) {
           </>
         )}
         {'. '}
-        {finding.ends === 'WhenCheckPasses' ? 'Ends when the check passes.' : finding.ends === 'AtReboot' ? 'Ends with a reboot, a diagnostic that passes, or an uncordon.' : finding.ends_at ? <>Ends <Age at={finding.ends_at} />, if nothing like it happens.</> : ''}
+        {finding.ends_at ? <>Ends <Age at={finding.ends_at} />, if nothing like it happens.</> : finding.ends_when ? `Ends when ${finding.ends_when}.` : ''}
       </p>
     </li>
   );

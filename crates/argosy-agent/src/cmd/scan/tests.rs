@@ -20,7 +20,13 @@ fn looked(spec: &str, faults: &[&str]) -> Looked {
     for fault in faults {
         lines.extend(fake.inject(&Injection::from_str(fault).unwrap()).unwrap());
     }
-    let line = |text| Line { source: Source::Kmsg, at: at(), text, lost_before: 0 };
+    let line = |text| Line {
+        source: Source::Kmsg,
+        at: at(),
+        text,
+        lost_before: 0,
+        boot_id: String::new(),
+    };
     Looked {
         at: at(),
         took_ms: 7,

@@ -105,3 +105,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn r2_n30_an_entry_says_of_which_boot_it_is() {
+    let boot = "0123456789abcdef0123456789abcdef";
+    assert_eq!(super::hyphenated(boot), "01234567-89ab-cdef-0123-456789abcdef");
+    for none in ["", "0123", "g123456789abcdef0123456789abcdef", "é123456789abcdef0123456789abcde"]
+    {
+        assert_eq!(super::hyphenated(none), "", "{none}");
+    }
+    let entry: Entry = serde_json::from_str(&format!(r#"{{"_BOOT_ID":"{boot}"}}"#)).unwrap();
+    assert_eq!(entry.boot_id.as_deref(), Some(boot));
+}

@@ -4,7 +4,8 @@
 //! came after that.
 
 use crate::gpu::{Counts, GpuIdentity, Reading};
-use crate::signal::{GpuRef, Signal, SignalKind};
+use crate::signal::{Condition, GpuRef, Signal, SignalKind};
+use argosy_core::health::RECOVERY;
 use argosy_core::recovery::RecoveryAction;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -81,9 +82,22 @@ pub(super) struct GpuMemory {
     link_errors_gathered: Gathered,
     replays: Option<Replays>,
     pcie_slow_looks: u32,
+    pcie_slow: bool,
+    /// How conditions stood at the last look; those that could not be looked at are not there.
+    #[serde(skip)]
+    conditions: BTreeMap<&'static str, bool>,
 }
 
 impl GpuMemory {
+    /// How the conditions of this GPU stood at the last look.
+    pub(super) fn conditions(&self, uuid: &str) -> impl Iterator<Item = Condition> {
+        self.conditions.iter().map(move |(name, holds)| Condition {
+            gpu: uuid.to_owned(),
+            name: (*name).to_owned(),
+            holds: *holds,
+        })
+    }
+
     pub(super) fn gpu_ref(&self, uuid: &str) -> GpuRef {
         GpuRef { index: self.index, uuid: uuid.to_owned(), serial: self.serial.clone() }
     }
@@ -120,6 +134,7 @@ impl GpuMemory {
         }
         self.gone = None;
         let gpu = self.gpu_ref(&reading.uuid);
+        self.conditions.clear();
         let mut signals = Vec::new();
         signals.extend(self.recovery(reading, now));
         signals.extend(self.ecc(reading, now));
@@ -138,6 +153,8 @@ impl GpuMemory {
 
     fn recovery(&mut self, reading: &Reading, now: Timestamp) -> Option<Signal> {
         let before = std::mem::replace(&mut self.recovery_action, reading.recovery_action);
+        let asks = reading.recovery_action.map(|number| number != 0);
+        self.conditions.extend(asks.map(|asks| (RECOVERY, asks)));
         let number = reading.recovery_action.filter(|number| *number != 0)?;
         if before == Some(number) {
             return None;
@@ -145,7 +162,8 @@ impl GpuMemory {
         let word = RecoveryAction::from_number(number).map_or("unknown", RecoveryAction::as_str);
         let message = format!("the driver asks for recovery of GPU {}: {word}", reading.index);
         let signal = Signal::once(SignalKind::DriverError, now, message);
-        Some(signal.with("reason", "RecoveryAction").with("recovery_action", word))
+        let signal = signal.with("reason", "RecoveryAction").with("recovery_action", word);
+        Some(signal.begins(RECOVERY))
     }
 
     fn ecc(&mut self, reading: &Reading, now: Timestamp) -> Vec<Signal> {
@@ -180,9 +198,13 @@ impl GpuMemory {
         let mut signals = Vec::new();
         let index = reading.index;
         let mut say = |message: String, metric: &str, value: u32| {
-            signals.push(Signal::once(SignalKind::Memory, now, message).with(metric, value));
+            let signal = Signal::once(SignalKind::Memory, now, message).with(metric, value);
+            let lasts = ["row_remap_failure", "row_remap_pending", "retired_pages_pending"];
+            signals.push(if lasts.contains(&metric) { signal.begins(metric) } else { signal });
         };
         if let Some(rows) = reading.row_remaps {
+            self.conditions.insert("row_remap_failure", rows.failed);
+            self.conditions.insert("row_remap_pending", rows.pending);
             if began(&mut self.remap_failed, rows.failed) {
                 say(format!("a bad row of GPU {index} cannot be replaced"), "row_remap_failure", 1);
             }
@@ -197,6 +219,7 @@ impl GpuMemory {
             }
         }
         if let Some(pages) = reading.retired_pages {
+            self.conditions.insert("retired_pages_pending", pages.pending);
             if began(&mut self.retire_pending, pages.pending) {
                 let message = format!("a page of GPU {index} will be retired at its next reset");
                 say(message, "retired_pages_pending", 1);
@@ -219,20 +242,30 @@ impl GpuMemory {
         let mut signals = Vec::new();
         let slowdown = identity.and_then(|gpu| gpu.slowdown_celsius).unwrap_or(u32::MAX);
         let warm = WARM_CELSIUS.min(slowdown.saturating_sub(BEFORE_SLOWDOWN_CELSIUS));
-        if let Some(celsius) = reading.temperature_celsius
-            && warmer(&mut self.heat, celsius, warm, HOT_CELSIUS.min(slowdown))
-        {
-            let message = format!("GPU {} is at {celsius} degrees", reading.index);
-            let signal = Signal::once(SignalKind::Thermal, now, message);
-            signals.push(signal.with("temperature", celsius));
+        if let Some(celsius) = reading.temperature_celsius {
+            let is_other = heated(&mut self.heat, celsius, warm, HOT_CELSIUS.min(slowdown));
+            // Warm and hot are two conditions: when one is over, the other begins.
+            let names = ["temperature", "temperature-hot"];
+            for (level, name) in (1..).zip(names) {
+                self.conditions.insert(name, self.heat == level);
+                if is_other && self.heat == level {
+                    let message = format!("GPU {} is at {celsius} degrees", reading.index);
+                    let signal = Signal::once(SignalKind::Thermal, now, message);
+                    signals.push(signal.with("temperature", celsius).begins(name));
+                }
+            }
         }
         // Memory runs hotter than the chip by design: only what is too hot for both is told.
-        if let Some(celsius) = reading.memory_temperature_celsius
-            && warmer(&mut self.memory_heat, celsius, HOT_CELSIUS, u32::MAX)
-        {
-            let message = format!("the memory of GPU {} is at {celsius} degrees", reading.index);
-            let signal = Signal::once(SignalKind::Thermal, now, message);
-            signals.push(signal.with("memory_temperature", celsius));
+        if let Some(celsius) = reading.memory_temperature_celsius {
+            let is_other = heated(&mut self.memory_heat, celsius, HOT_CELSIUS, u32::MAX);
+            self.conditions.insert("memory_temperature", self.memory_heat != 0);
+            if is_other && self.memory_heat != 0 {
+                let message =
+                    format!("the memory of GPU {} is at {celsius} degrees", reading.index);
+                let signal = Signal::once(SignalKind::Thermal, now, message);
+                signals
+                    .push(signal.with("memory_temperature", celsius).begins("memory_temperature"));
+            }
         }
         signals
     }
@@ -247,9 +280,11 @@ impl GpuMemory {
         ];
         for (slowdowns, word, kind) in rows {
             let is_on = reading.throttle_reasons.iter().any(|reason| reason == word);
-            if slowdowns.look(is_on, now, window) {
+            let is_news = slowdowns.look(is_on, now, window);
+            self.conditions.insert(word, slowdowns.said);
+            if is_news {
                 let message = format!("hardware keeps slowing GPU {} down: {word}", reading.index);
-                let signal = Signal::once(kind, now, message).with("throttle", word);
+                let signal = Signal::once(kind, now, message).with("throttle", word).begins(word);
                 let celsius = reading.temperature_celsius;
                 signals.push(celsius.into_iter().fold(signal, |s, c| s.with("temperature", c)));
             }
@@ -269,10 +304,11 @@ impl GpuMemory {
             // All of them down from the first look on is a GPU that is connected to nothing.
             let all = identity.map(|gpu| gpu.nvlinks.len());
             let is_connected = all != usize::try_from(down).ok();
+            self.conditions.insert("nvlinks_down", down != 0);
             if before.map_or(down != 0 && is_connected, |before| before < down) {
                 let message = format!("{down} links of GPU {} are down", reading.index);
                 let signal = Signal::once(SignalKind::Nvlink, now, message);
-                signals.push(signal.with("nvlinks_down", down));
+                signals.push(signal.with("nvlinks_down", down).begins("nvlinks_down"));
             }
         }
         let seconds = self.looked.map_or(1, |looked| apart(now, looked).as_secs().max(1));
@@ -317,14 +353,23 @@ impl GpuMemory {
             below(reading.pcie_width, gpu.pcie_width_max)
                 || is_busy && below(reading.pcie_generation, gpu.pcie_generation_max)
         });
+        let is_full = identity.is_some_and(|gpu| {
+            !below(reading.pcie_width, gpu.pcie_width_max)
+                && !below(reading.pcie_generation, gpu.pcie_generation_max)
+        });
         self.pcie_slow_looks = if is_slow { self.pcie_slow_looks.saturating_add(1) } else { 0 };
+        // One that rests may be slower than it can be, which says nothing either way.
+        self.pcie_slow &= !is_full;
+        self.pcie_slow |= self.pcie_slow_looks == PCIE_SLOW_LOOKS_MIN;
+        self.conditions.insert("pcie_width", self.pcie_slow);
         if self.pcie_slow_looks == PCIE_SLOW_LOOKS_MIN {
             let (width, generation) =
                 (reading.pcie_width.unwrap_or(0), reading.pcie_generation.unwrap_or(0));
             let message =
                 format!("the bus of GPU {} is at x{width}, generation {generation}", reading.index);
             let signal = Signal::once(SignalKind::Pcie, now, message);
-            signals.push(signal.with("pcie_width", width).with("pcie_generation", generation));
+            let signal = signal.with("pcie_width", width).with("pcie_generation", generation);
+            signals.push(signal.begins("pcie_width"));
         }
         signals
     }
@@ -436,10 +481,10 @@ fn began(state: &mut bool, is_on: bool) -> bool {
     is_on && !was_on
 }
 
-/// Whether it got warmer than it was: from fine (0) to warm (1) or hot (2).
-fn warmer(heat: &mut u8, celsius: u32, warm: u32, hot: u32) -> bool {
+/// Whether it is warmer or cooler than it was, by degrees: fine (0), warm (1), hot (2).
+fn heated(heat: &mut u8, celsius: u32, warm: u32, hot: u32) -> bool {
     let at = |celsius: u32| u8::from(warm <= celsius) + u8::from(warm.max(hot) <= celsius);
     let before = *heat;
     *heat = at(celsius).max(before.min(at(celsius.saturating_add(COOLER_CELSIUS - 1))));
-    before < *heat
+    before != *heat
 }

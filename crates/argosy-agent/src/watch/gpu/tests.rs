@@ -415,7 +415,8 @@ fn heat_is_told_when_it_begins_and_again_when_it_is_worse() {
             (89, "Thermal@0 temperature=89"),
             (85, ""),
             (90, ""),
-            (84, ""),
+            // Hot is over, and warm begins.
+            (84, "Thermal@0 temperature=84"),
             (89, "Thermal@0 temperature=89"),
             (79, ""),
             (85, "Thermal@0 temperature=85"),
@@ -647,4 +648,51 @@ proptest::proptest! {
             proptest::prop_assert!(watch.memory().gpus.len() <= GPUS_MAX);
         }
     }
+}
+
+/// What holds and what is over of GPU 0, as words; what nothing is said of is not there.
+fn standing(seen: &Seen) -> (String, String) {
+    let words = |holds: bool| {
+        let of = seen.conditions.iter().filter(|it| it.gpu == "GPU-0" && it.holds == holds);
+        of.map(|it| it.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    (words(true), words(false))
+}
+
+#[test]
+fn r2_n17_r2_n31_conditions_are_said_for_as_long_as_they_hold_and_when_they_are_over() {
+    let mut watch = GpuWatch::new(ON_THE_BUS, Memory::default());
+    let mut holds = |second: i64, change: fn(&mut Reading)| {
+        let mut look = sweep(8);
+        change(&mut look.gpus[0]);
+        let seen = on(&mut watch, &Ok(look), &inventory(8), second);
+        let begun = seen.signals.iter().map(|signal| signal.condition.clone()).collect::<Vec<_>>();
+        (standing(&seen).0, begun.join(" "))
+    };
+    let row = |holding: &str, begun: &str| (holding.to_owned(), begun.to_owned());
+    assert_eq!(holds(0, |_| {}), row("", ""));
+    assert_eq!(
+        holds(60, |gpu| gpu.temperature_celsius = Some(96)),
+        row("temperature-hot", "temperature-hot")
+    );
+    assert_eq!(holds(120, |gpu| gpu.temperature_celsius = Some(96)), row("temperature-hot", ""));
+    // Cooler and not cool: one condition is over, and the other begins.
+    assert_eq!(
+        holds(180, |gpu| gpu.temperature_celsius = Some(84)),
+        row("temperature", "temperature")
+    );
+    assert_eq!(holds(240, |_| {}), row("", ""));
+    let advice = |gpu: &mut Reading| gpu.recovery_action = Some(1);
+    assert_eq!(holds(300, advice), row("recovery", "recovery"));
+    assert_eq!(holds(360, advice), row("recovery", ""));
+    assert_eq!(holds(420, |_| {}), row("", ""));
+    let links = |gpu: &mut Reading| gpu.nvlinks_down = Some(2);
+    assert_eq!(holds(480, links), row("nvlinks_down", "nvlinks_down"));
+    assert_eq!(holds(540, links), row("nvlinks_down", ""));
+    // A driver that is not asked, or does not answer, has taken nothing back.
+    let mut look = sweep(8);
+    look.gpus[0].recovery_action = None;
+    let seen = on(&mut watch, &Ok(look), &inventory(8), 600);
+    assert!(!standing(&seen).1.contains("recovery"), "{seen:?}");
+    assert!(on(&mut watch, &hung(), &inventory(8), 660).conditions.is_empty());
 }

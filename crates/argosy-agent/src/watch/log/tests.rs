@@ -22,7 +22,7 @@ fn watch() -> LogWatch {
 
 fn line(at_s: i64, text: &str) -> Line {
     let at = Timestamp::from_second(at_s).unwrap();
-    Line { source: Source::Kmsg, at, text: text.to_owned(), lost_before: 0 }
+    Line { source: Source::Kmsg, at, text: text.to_owned(), lost_before: 0, boot_id: String::new() }
 }
 
 /// A signal as one line: kind, GPU, metrics.

@@ -76,6 +76,10 @@ pub use self::__buffa::view::HealthReportView;
 #[doc(inline)]
 pub use self::__buffa::view::HealthReportOwnedView;
 #[doc(inline)]
+pub use self::__buffa::view::GpuConditionsView;
+#[doc(inline)]
+pub use self::__buffa::view::GpuConditionsOwnedView;
+#[doc(inline)]
 pub use self::__buffa::view::ReportHealthRequestView;
 #[doc(inline)]
 pub use self::__buffa::view::ReportHealthRequestOwnedView;

@@ -4148,6 +4148,14 @@ pub struct HealthReportView<'a> {
         'a,
         super::super::__buffa::view::HealthEventView<'a>,
     >,
+    /// How conditions of the GPUs stood in the round of checks; of conditions that could not be looked at
+    /// nothing is said.
+    ///
+    /// Field 4: `conditions`
+    pub conditions: ::buffa::RepeatedView<
+        'a,
+        super::super::__buffa::view::GpuConditionsView<'a>,
+    >,
 }
 impl<'a> ::buffa::MessageView<'a> for HealthReportView<'a> {
     type Owned = super::super::HealthReport;
@@ -4226,6 +4234,26 @@ impl<'a> ::buffa::MessageView<'a> for HealthReportView<'a> {
                         )?,
                     );
             }
+            4u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let __sub_ctx = ctx.descend()?;
+                let sub = ::buffa::types::borrow_bytes(&mut cur)?;
+                ctx.register_element_memory(
+                    ::core::mem::size_of::<
+                        super::super::__buffa::view::GpuConditionsView,
+                    >(),
+                )?;
+                view.conditions
+                    .push(
+                        <super::super::__buffa::view::GpuConditionsView as ::buffa::MessageView>::decode_view_ctx(
+                            sub,
+                            __sub_ctx,
+                        )?,
+                    );
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
             }
@@ -4254,6 +4282,11 @@ impl<'a> ::buffa::MessageView<'a> for HealthReportView<'a> {
                 .collect::<::core::result::Result<_, ::buffa::DecodeError>>()?,
             events: self
                 .events
+                .iter()
+                .map(|v| v.to_owned_from_source(__buffa_src))
+                .collect::<::core::result::Result<_, ::buffa::DecodeError>>()?,
+            conditions: self
+                .conditions
                 .iter()
                 .map(|v| v.to_owned_from_source(__buffa_src))
                 .collect::<::core::result::Result<_, ::buffa::DecodeError>>()?,
@@ -4286,6 +4319,14 @@ impl<'a> ::buffa::ViewEncode<'a> for HealthReportView<'a> {
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
         }
+        for v in &self.conditions {
+            let __slot = __cache.reserve();
+            let inner_size = v.compute_size(__cache);
+            __cache.set(__slot, inner_size);
+            size
+                += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
+                    + inner_size as u64;
+        }
         ::buffa::saturate_size(size)
     }
     #[allow(clippy::needless_borrow)]
@@ -4310,6 +4351,14 @@ impl<'a> ::buffa::ViewEncode<'a> for HealthReportView<'a> {
         for v in &self.events {
             ::buffa::types::put_len_delimited_header(
                 3u32,
+                u64::from(__cache.consume_next()),
+                buf,
+            );
+            v.write_to(__cache, buf);
+        }
+        for v in &self.conditions {
+            ::buffa::types::put_len_delimited_header(
+                4u32,
                 u64::from(__cache.consume_next()),
                 buf,
             );
@@ -4347,6 +4396,9 @@ impl<'__a> ::serde::Serialize for HealthReportView<'__a> {
         }
         if !self.events.is_empty() {
             __map.serialize_entry("events", &*self.events)?;
+        }
+        if !self.conditions.is_empty() {
+            __map.serialize_entry("conditions", &*self.conditions)?;
         }
         __map.end()
     }
@@ -4461,6 +4513,16 @@ impl HealthReportOwnedView {
     ) -> &::buffa::RepeatedView<'_, super::super::__buffa::view::HealthEventView<'_>> {
         &self.0.reborrow().events
     }
+    /// How conditions of the GPUs stood in the round of checks; of conditions that could not be looked at
+    /// nothing is said.
+    ///
+    /// Field 4: `conditions`
+    #[must_use]
+    pub fn conditions(
+        &self,
+    ) -> &::buffa::RepeatedView<'_, super::super::__buffa::view::GpuConditionsView<'_>> {
+        &self.0.reborrow().conditions
+    }
 }
 impl ::core::convert::From<::buffa::OwnedView<HealthReportView<'static>>>
 for HealthReportOwnedView {
@@ -4485,6 +4547,315 @@ impl ::buffa::HasMessageView for super::super::HealthReport {
     type ViewHandle = HealthReportOwnedView;
 }
 impl ::serde::Serialize for HealthReportOwnedView {
+    fn serialize<__S: ::serde::Serializer>(
+        &self,
+        __s: __S,
+    ) -> ::core::result::Result<__S::Ok, __S::Error> {
+        ::serde::Serialize::serialize(&self.0, __s)
+    }
+}
+/// How the conditions of one GPU stand. A condition lasts from the event that began it (`HealthEvent.condition`)
+/// until it is said to be over.
+#[derive(Clone, Debug, Default)]
+pub struct GpuConditionsView<'a> {
+    /// Left out: of the whole node.
+    ///
+    /// Field 1: `gpu_uuid`
+    pub gpu_uuid: &'a str,
+    /// Those that hold, by name.
+    ///
+    /// Field 2: `holding`
+    pub holding: ::buffa::RepeatedView<'a, &'a str>,
+    /// Those that do not.
+    ///
+    /// Field 3: `over`
+    pub over: ::buffa::RepeatedView<'a, &'a str>,
+}
+impl<'a> ::buffa::MessageView<'a> for GpuConditionsView<'a> {
+    type Owned = super::super::GpuConditions;
+    fn decode_view(buf: &'a [u8]) -> ::core::result::Result<Self, ::buffa::DecodeError> {
+        let __limit = ::core::cell::Cell::new(::buffa::DEFAULT_UNKNOWN_FIELD_LIMIT);
+        let __elem = ::core::cell::Cell::new(::buffa::DEFAULT_ELEMENT_MEMORY_LIMIT);
+        <Self as ::buffa::MessageView>::decode_view_ctx(
+            buf,
+            ::buffa::DecodeContext::new(::buffa::RECURSION_LIMIT, &__limit)
+                .with_element_memory(&__elem),
+        )
+    }
+    fn decode_view_with_ctx(
+        buf: &'a [u8],
+        ctx: ::buffa::DecodeContext<'_>,
+    ) -> ::core::result::Result<Self, ::buffa::DecodeError> {
+        <Self as ::buffa::MessageView>::decode_view_ctx(buf, ctx)
+    }
+    #[inline]
+    fn merge_view_field(
+        &mut self,
+        tag: ::buffa::encoding::Tag,
+        cur: &'a [u8],
+        _before_tag: &'a [u8],
+        ctx: ::buffa::DecodeContext<'_>,
+    ) -> ::core::result::Result<&'a [u8], ::buffa::DecodeError> {
+        let _ = ctx;
+        #[allow(unused_variables)]
+        let view = self;
+        let mut cur = cur;
+        match tag.field_number() {
+            1u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                view.gpu_uuid = ::buffa::types::borrow_str(&mut cur)?;
+            }
+            2u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let __elem = ::buffa::types::borrow_str(&mut cur)?;
+                ctx.register_element_memory(
+                    ::buffa::__private::element_footprint(&__elem),
+                )?;
+                view.holding.push(__elem);
+            }
+            3u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let __elem = ::buffa::types::borrow_str(&mut cur)?;
+                ctx.register_element_memory(
+                    ::buffa::__private::element_footprint(&__elem),
+                )?;
+                view.over.push(__elem);
+            }
+            _ => {
+                ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
+            }
+        }
+        ::core::result::Result::Ok(cur)
+    }
+    fn to_owned_message(
+        &self,
+    ) -> ::core::result::Result<super::super::GpuConditions, ::buffa::DecodeError> {
+        self.to_owned_from_source(None)
+    }
+    #[allow(clippy::useless_conversion, clippy::needless_update)]
+    fn to_owned_from_source(
+        &self,
+        __buffa_src: ::core::option::Option<&::buffa::bytes::Bytes>,
+    ) -> ::core::result::Result<super::super::GpuConditions, ::buffa::DecodeError> {
+        #[allow(unused_imports)]
+        use ::buffa::alloc::string::ToString as _;
+        let _ = __buffa_src;
+        ::core::result::Result::Ok(super::super::GpuConditions {
+            gpu_uuid: self.gpu_uuid.to_string(),
+            holding: self.holding.iter().map(|s| s.to_string()).collect(),
+            over: self.over.iter().map(|s| s.to_string()).collect(),
+            ..::core::default::Default::default()
+        })
+    }
+}
+impl<'a> ::buffa::ViewEncode<'a> for GpuConditionsView<'a> {
+    #[allow(clippy::needless_borrow, clippy::let_and_return)]
+    fn compute_size(&self, _cache: &mut ::buffa::SizeCache) -> u32 {
+        #[allow(unused_imports)]
+        use ::buffa::Enumeration as _;
+        let mut size = 0u64;
+        if !self.gpu_uuid.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.gpu_uuid) as u64;
+        }
+        for v in &self.holding {
+            size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
+        }
+        for v in &self.over {
+            size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
+        }
+        ::buffa::saturate_size(size)
+    }
+    #[allow(clippy::needless_borrow)]
+    fn write_to(
+        &self,
+        _cache: &mut ::buffa::SizeCache,
+        buf: &mut impl ::buffa::EncodeSink,
+    ) {
+        #[allow(unused_imports)]
+        use ::buffa::Enumeration as _;
+        if !self.gpu_uuid.is_empty() {
+            ::buffa::types::put_string_field(1u32, &self.gpu_uuid, buf);
+        }
+        for v in &self.holding {
+            ::buffa::types::put_string_field(2u32, v, buf);
+        }
+        for v in &self.over {
+            ::buffa::types::put_string_field(3u32, v, buf);
+        }
+    }
+}
+/// Serializes this view as protobuf JSON.
+///
+/// Implicit-presence fields with default values are omitted, `required`
+/// fields are always emitted, explicit-presence (`optional`) fields are
+/// emitted only when set, bytes fields are base64-encoded, and enum
+/// values are their proto name strings.
+///
+/// This impl uses `serialize_map(None)` because the number of emitted
+/// fields depends on default-omission rules; serializers that require
+/// known map lengths (e.g. `bincode`) will return a runtime error.
+/// Use the owned message type for those formats.
+impl<'__a> ::serde::Serialize for GpuConditionsView<'__a> {
+    fn serialize<__S: ::serde::Serializer>(
+        &self,
+        __s: __S,
+    ) -> ::core::result::Result<__S::Ok, __S::Error> {
+        use ::serde::ser::SerializeMap as _;
+        let mut __map = __s.serialize_map(::core::option::Option::None)?;
+        if !::buffa::json_helpers::skip_if::is_empty_str(self.gpu_uuid) {
+            __map.serialize_entry("gpuUuid", self.gpu_uuid)?;
+        }
+        if !self.holding.is_empty() {
+            __map.serialize_entry("holding", &*self.holding)?;
+        }
+        if !self.over.is_empty() {
+            __map.serialize_entry("over", &*self.over)?;
+        }
+        __map.end()
+    }
+}
+impl<'a> ::buffa::MessageName for GpuConditionsView<'a> {
+    const PACKAGE: &'static str = "argosy.v1";
+    const NAME: &'static str = "GpuConditions";
+    const FULL_NAME: &'static str = "argosy.v1.GpuConditions";
+    const TYPE_URL: &'static str = "type.googleapis.com/argosy.v1.GpuConditions";
+}
+::buffa::impl_default_view_instance!(GpuConditionsView);
+::buffa::impl_view_reborrow!(GpuConditionsView);
+/** Self-contained, `'static` owned view of a `GpuConditions` message.
+
+ Wraps [`::buffa::OwnedView`]`<`[`GpuConditionsView`]`<'static>>`: the decoded view and the [`::buffa::bytes::Bytes`] buffer it borrows from travel together, so the handle is `'static` and `Send + Sync` — suitable for async handlers, spawned tasks, and anywhere a `'static` bound is required.
+
+ Field accessors return borrows tied to `&self`. Use [`Self::view`] to get the full [`GpuConditionsView`] when you need struct patterns, iteration helpers, or to pass the view to lifetime-parameterised code.*/
+#[derive(Clone, Debug)]
+pub struct GpuConditionsOwnedView(::buffa::OwnedView<GpuConditionsView<'static>>);
+impl GpuConditionsOwnedView {
+    /// Decode an owned view from a [`::buffa::bytes::Bytes`] buffer.
+    ///
+    /// The view borrows directly from the buffer's data; the buffer is
+    /// retained inside the returned handle.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`::buffa::DecodeError`] if the buffer contains invalid
+    /// protobuf data.
+    pub fn decode(
+        bytes: ::buffa::bytes::Bytes,
+    ) -> ::core::result::Result<Self, ::buffa::DecodeError> {
+        ::core::result::Result::Ok(
+            GpuConditionsOwnedView(::buffa::OwnedView::decode(bytes)?),
+        )
+    }
+    /// Decode with custom [`::buffa::DecodeOptions`] (recursion limit,
+    /// max message size).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`::buffa::DecodeError`] if the buffer is invalid or
+    /// exceeds the configured limits.
+    pub fn decode_with_options(
+        bytes: ::buffa::bytes::Bytes,
+        opts: &::buffa::DecodeOptions,
+    ) -> ::core::result::Result<Self, ::buffa::DecodeError> {
+        ::core::result::Result::Ok(
+            GpuConditionsOwnedView(::buffa::OwnedView::decode_with_options(bytes, opts)?),
+        )
+    }
+    /// Build from an owned message via an encode → decode round-trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`::buffa::DecodeError::MessageTooLarge`] if the
+    /// message's encoded size exceeds the 2 GiB protobuf limit, or
+    /// another [`::buffa::DecodeError`] if the re-encoded bytes are
+    /// somehow invalid (should not happen for well-formed messages).
+    pub fn from_owned(
+        msg: &super::super::GpuConditions,
+    ) -> ::core::result::Result<Self, ::buffa::DecodeError> {
+        ::core::result::Result::Ok(
+            GpuConditionsOwnedView(::buffa::OwnedView::from_owned(msg)?),
+        )
+    }
+    /// Borrow the full [`GpuConditionsView`] with its lifetime tied to `&self`.
+    #[must_use]
+    pub fn view(&self) -> &GpuConditionsView<'_> {
+        self.0.reborrow()
+    }
+    /// Convert to the owned message type.
+    ///
+    /// Infallible: this type's constructors wire-decode their
+    /// buffer, and a view produced by wire decoding always
+    /// converts. Delegates to [`::buffa::OwnedView::to_owned_message`],
+    /// whose contract also governs handles converted from a raw
+    /// [`::buffa::OwnedView`].
+    #[must_use]
+    pub fn to_owned_message(&self) -> super::super::GpuConditions {
+        self.0.to_owned_message()
+    }
+    /// The underlying bytes buffer.
+    #[must_use]
+    pub fn bytes(&self) -> &::buffa::bytes::Bytes {
+        self.0.bytes()
+    }
+    /// Consume the handle, returning the underlying bytes buffer.
+    #[must_use]
+    pub fn into_bytes(self) -> ::buffa::bytes::Bytes {
+        self.0.into_bytes()
+    }
+    /// Left out: of the whole node.
+    ///
+    /// Field 1: `gpu_uuid`
+    #[must_use]
+    pub fn gpu_uuid(&self) -> &'_ str {
+        self.0.reborrow().gpu_uuid
+    }
+    /// Those that hold, by name.
+    ///
+    /// Field 2: `holding`
+    #[must_use]
+    pub fn holding(&self) -> &::buffa::RepeatedView<'_, &'_ str> {
+        &self.0.reborrow().holding
+    }
+    /// Those that do not.
+    ///
+    /// Field 3: `over`
+    #[must_use]
+    pub fn over(&self) -> &::buffa::RepeatedView<'_, &'_ str> {
+        &self.0.reborrow().over
+    }
+}
+impl ::core::convert::From<::buffa::OwnedView<GpuConditionsView<'static>>>
+for GpuConditionsOwnedView {
+    fn from(inner: ::buffa::OwnedView<GpuConditionsView<'static>>) -> Self {
+        GpuConditionsOwnedView(inner)
+    }
+}
+impl ::core::convert::From<GpuConditionsOwnedView>
+for ::buffa::OwnedView<GpuConditionsView<'static>> {
+    fn from(wrapper: GpuConditionsOwnedView) -> Self {
+        wrapper.0
+    }
+}
+impl ::core::convert::AsRef<::buffa::OwnedView<GpuConditionsView<'static>>>
+for GpuConditionsOwnedView {
+    fn as_ref(&self) -> &::buffa::OwnedView<GpuConditionsView<'static>> {
+        &self.0
+    }
+}
+impl ::buffa::HasMessageView for super::super::GpuConditions {
+    type View<'a> = GpuConditionsView<'a>;
+    type ViewHandle = GpuConditionsOwnedView;
+}
+impl ::serde::Serialize for GpuConditionsOwnedView {
     fn serialize<__S: ::serde::Serializer>(
         &self,
         __s: __S,
@@ -5690,6 +6061,15 @@ pub struct HealthEventView<'a> {
     pub last: ::buffa::MessageFieldView<
         ::buffa_types::google::protobuf::__buffa::view::TimestampView<'a>,
     >,
+    /// The boot in which it happened, as in `RegisterNodeRequest`; left out: the current one.
+    ///
+    /// Field 14: `boot_id`
+    pub boot_id: &'a str,
+    /// The condition that began (`temperature`), which lasts until `HealthReport.conditions` says that it is over;
+    /// left out: it happened once.
+    ///
+    /// Field 15: `condition`
+    pub condition: &'a str,
 }
 impl<'a> ::buffa::MessageView<'a> for HealthEventView<'a> {
     type Owned = super::super::HealthEvent;
@@ -5851,6 +6231,20 @@ impl<'a> ::buffa::MessageView<'a> for HealthEventView<'a> {
                     }
                 }
             }
+            14u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                view.boot_id = ::buffa::types::borrow_str(&mut cur)?;
+            }
+            15u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                view.condition = ::buffa::types::borrow_str(&mut cur)?;
+            }
             7u32 => {
                 ::buffa::encoding::check_wire_type(
                     tag,
@@ -5953,6 +6347,8 @@ impl<'a> ::buffa::MessageView<'a> for HealthEventView<'a> {
                 }
                 None => ::buffa::MessageField::none(),
             },
+            boot_id: self.boot_id.to_string(),
+            condition: self.condition.to_string(),
             ..::core::default::Default::default()
         })
     }
@@ -6025,6 +6421,12 @@ impl<'a> ::buffa::ViewEncode<'a> for HealthEventView<'a> {
             size
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
+        }
+        if !self.boot_id.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.boot_id) as u64;
+        }
+        if !self.condition.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.condition) as u64;
         }
         ::buffa::saturate_size(size)
     }
@@ -6115,6 +6517,12 @@ impl<'a> ::buffa::ViewEncode<'a> for HealthEventView<'a> {
             );
             self.last.write_to(__cache, buf);
         }
+        if !self.boot_id.is_empty() {
+            ::buffa::types::put_string_field(14u32, &self.boot_id, buf);
+        }
+        if !self.condition.is_empty() {
+            ::buffa::types::put_string_field(15u32, &self.condition, buf);
+        }
     }
 }
 /// Serializes this view as protobuf JSON.
@@ -6202,6 +6610,12 @@ impl<'__a> ::serde::Serialize for HealthEventView<'__a> {
             if let ::core::option::Option::Some(__v) = self.last.as_option() {
                 __map.serialize_entry("last", __v)?;
             }
+        }
+        if !::buffa::json_helpers::skip_if::is_empty_str(self.boot_id) {
+            __map.serialize_entry("bootId", self.boot_id)?;
+        }
+        if !::buffa::json_helpers::skip_if::is_empty_str(self.condition) {
+            __map.serialize_entry("condition", self.condition)?;
         }
         __map.end()
     }
@@ -6381,6 +6795,21 @@ impl HealthEventOwnedView {
         ::buffa_types::google::protobuf::__buffa::view::TimestampView<'_>,
     > {
         &self.0.reborrow().last
+    }
+    /// The boot in which it happened, as in `RegisterNodeRequest`; left out: the current one.
+    ///
+    /// Field 14: `boot_id`
+    #[must_use]
+    pub fn boot_id(&self) -> &'_ str {
+        self.0.reborrow().boot_id
+    }
+    /// The condition that began (`temperature`), which lasts until `HealthReport.conditions` says that it is over;
+    /// left out: it happened once.
+    ///
+    /// Field 15: `condition`
+    #[must_use]
+    pub fn condition(&self) -> &'_ str {
+        self.0.reborrow().condition
     }
 }
 impl ::core::convert::From<::buffa::OwnedView<HealthEventView<'static>>>

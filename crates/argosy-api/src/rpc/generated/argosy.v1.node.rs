@@ -3803,6 +3803,16 @@ pub struct HealthReport {
         deserialize_with = "::buffa::json_helpers::null_as_default"
     )]
     pub events: ::buffa::alloc::vec::Vec<HealthEvent>,
+    /// How conditions of the GPUs stood in the round of checks; of conditions that could not be looked at
+    /// nothing is said.
+    ///
+    /// Field 4: `conditions`
+    #[serde(
+        rename = "conditions",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_vec",
+        deserialize_with = "::buffa::json_helpers::null_as_default"
+    )]
+    pub conditions: ::buffa::alloc::vec::Vec<GpuConditions>,
 }
 impl ::core::fmt::Debug for HealthReport {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -3810,6 +3820,7 @@ impl ::core::fmt::Debug for HealthReport {
             .field("sequence", &self.sequence)
             .field("results", &self.results)
             .field("events", &self.events)
+            .field("conditions", &self.conditions)
             .finish()
     }
 }
@@ -3859,6 +3870,14 @@ impl ::buffa::Message for HealthReport {
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
         }
+        for v in &self.conditions {
+            let __slot = __cache.reserve();
+            let inner_size = v.compute_size(__cache);
+            __cache.set(__slot, inner_size);
+            size
+                += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
+                    + inner_size as u64;
+        }
         ::buffa::saturate_size(size)
     }
     fn write_to(
@@ -3882,6 +3901,14 @@ impl ::buffa::Message for HealthReport {
         for v in &self.events {
             ::buffa::types::put_len_delimited_header(
                 3u32,
+                u64::from(__cache.consume_next()),
+                buf,
+            );
+            v.write_to(__cache, buf);
+        }
+        for v in &self.conditions {
+            ::buffa::types::put_len_delimited_header(
+                4u32,
                 u64::from(__cache.consume_next()),
                 buf,
             );
@@ -3930,6 +3957,18 @@ impl ::buffa::Message for HealthReport {
                 ::buffa::Message::merge_length_delimited(&mut elem, buf, ctx)?;
                 self.events.push(elem);
             }
+            4u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let mut elem = ::core::default::Default::default();
+                ctx.register_element_memory(
+                    ::buffa::__private::element_footprint(&elem),
+                )?;
+                ::buffa::Message::merge_length_delimited(&mut elem, buf, ctx)?;
+                self.conditions.push(elem);
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
             }
@@ -3940,6 +3979,7 @@ impl ::buffa::Message for HealthReport {
         self.sequence = 0u64;
         self.results.clear();
         self.events.clear();
+        self.conditions.clear();
     }
 }
 impl ::buffa::json_helpers::ProtoElemJson for HealthReport {
@@ -3960,6 +4000,177 @@ pub const __HEALTH_REPORT_JSON_ANY: ::buffa::type_registry::JsonAnyEntry = ::buf
     type_url: "type.googleapis.com/argosy.v1.HealthReport",
     to_json: ::buffa::type_registry::any_to_json::<HealthReport>,
     from_json: ::buffa::type_registry::any_from_json::<HealthReport>,
+    is_wkt: false,
+};
+/// How the conditions of one GPU stand. A condition lasts from the event that began it (`HealthEvent.condition`)
+/// until it is said to be over.
+#[derive(Clone, PartialEq, Default)]
+#[derive(::serde::Serialize, ::serde::Deserialize)]
+#[serde(default)]
+pub struct GpuConditions {
+    /// Left out: of the whole node.
+    ///
+    /// Field 1: `gpu_uuid`
+    #[serde(
+        rename = "gpuUuid",
+        alias = "gpu_uuid",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub gpu_uuid: ::buffa::alloc::string::String,
+    /// Those that hold, by name.
+    ///
+    /// Field 2: `holding`
+    #[serde(
+        rename = "holding",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_vec",
+        deserialize_with = "::buffa::json_helpers::null_as_default"
+    )]
+    pub holding: ::buffa::alloc::vec::Vec<::buffa::alloc::string::String>,
+    /// Those that do not.
+    ///
+    /// Field 3: `over`
+    #[serde(
+        rename = "over",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_vec",
+        deserialize_with = "::buffa::json_helpers::null_as_default"
+    )]
+    pub over: ::buffa::alloc::vec::Vec<::buffa::alloc::string::String>,
+}
+impl ::core::fmt::Debug for GpuConditions {
+    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        f.debug_struct("GpuConditions")
+            .field("gpu_uuid", &self.gpu_uuid)
+            .field("holding", &self.holding)
+            .field("over", &self.over)
+            .finish()
+    }
+}
+impl GpuConditions {
+    /// Protobuf type URL for this message, for use with `Any::pack` and
+    /// `Any::unpack_if`.
+    ///
+    /// Format: `type.googleapis.com/<fully.qualified.TypeName>`
+    pub const TYPE_URL: &'static str = "type.googleapis.com/argosy.v1.GpuConditions";
+}
+::buffa::impl_default_instance!(GpuConditions);
+impl ::buffa::MessageName for GpuConditions {
+    const PACKAGE: &'static str = "argosy.v1";
+    const NAME: &'static str = "GpuConditions";
+    const FULL_NAME: &'static str = "argosy.v1.GpuConditions";
+    const TYPE_URL: &'static str = "type.googleapis.com/argosy.v1.GpuConditions";
+}
+impl ::buffa::Message for GpuConditions {
+    /// Returns the total encoded size in bytes.
+    ///
+    /// Accumulates in `u64` (which cannot overflow for in-memory
+    /// data) and saturates to `u32` at return, so a message whose
+    /// encoded size exceeds the 2 GiB protobuf limit yields a value
+    /// above [`::buffa::MAX_MESSAGE_BYTES`] that the encode entry
+    /// points reject, never a silently wrapped size.
+    #[allow(clippy::let_and_return)]
+    fn compute_size(&self, _cache: &mut ::buffa::SizeCache) -> u32 {
+        #[allow(unused_imports)]
+        use ::buffa::Enumeration as _;
+        let mut size = 0u64;
+        if !self.gpu_uuid.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.gpu_uuid) as u64;
+        }
+        for v in &self.holding {
+            size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
+        }
+        for v in &self.over {
+            size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
+        }
+        ::buffa::saturate_size(size)
+    }
+    fn write_to(
+        &self,
+        _cache: &mut ::buffa::SizeCache,
+        buf: &mut impl ::buffa::EncodeSink,
+    ) {
+        #[allow(unused_imports)]
+        use ::buffa::Enumeration as _;
+        if !self.gpu_uuid.is_empty() {
+            ::buffa::types::put_string_field(1u32, &self.gpu_uuid, buf);
+        }
+        for v in &self.holding {
+            ::buffa::types::put_string_field(2u32, v, buf);
+        }
+        for v in &self.over {
+            ::buffa::types::put_string_field(3u32, v, buf);
+        }
+    }
+    fn merge_field(
+        &mut self,
+        tag: ::buffa::encoding::Tag,
+        buf: &mut impl ::buffa::bytes::Buf,
+        ctx: ::buffa::DecodeContext<'_>,
+    ) -> ::core::result::Result<(), ::buffa::DecodeError> {
+        #[allow(unused_imports)]
+        use ::buffa::bytes::Buf as _;
+        #[allow(unused_imports)]
+        use ::buffa::Enumeration as _;
+        match tag.field_number() {
+            1u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.gpu_uuid, buf)?;
+            }
+            2u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let __elem = ::buffa::types::decode_string(buf)?;
+                ctx.register_element_memory(
+                    ::buffa::__private::element_footprint(&__elem),
+                )?;
+                self.holding.push(__elem);
+            }
+            3u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                let __elem = ::buffa::types::decode_string(buf)?;
+                ctx.register_element_memory(
+                    ::buffa::__private::element_footprint(&__elem),
+                )?;
+                self.over.push(__elem);
+            }
+            _ => {
+                ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
+            }
+        }
+        ::core::result::Result::Ok(())
+    }
+    fn clear(&mut self) {
+        self.gpu_uuid.clear();
+        self.holding.clear();
+        self.over.clear();
+    }
+}
+impl ::buffa::json_helpers::ProtoElemJson for GpuConditions {
+    fn serialize_proto_json<S: ::serde::Serializer>(
+        v: &Self,
+        s: S,
+    ) -> ::core::result::Result<S::Ok, S::Error> {
+        ::serde::Serialize::serialize(v, s)
+    }
+    fn deserialize_proto_json<'de, D: ::serde::Deserializer<'de>>(
+        d: D,
+    ) -> ::core::result::Result<Self, D::Error> {
+        <Self as ::serde::Deserialize>::deserialize(d)
+    }
+}
+#[doc(hidden)]
+pub const __GPU_CONDITIONS_JSON_ANY: ::buffa::type_registry::JsonAnyEntry = ::buffa::type_registry::JsonAnyEntry {
+    type_url: "type.googleapis.com/argosy.v1.GpuConditions",
+    to_json: ::buffa::type_registry::any_to_json::<GpuConditions>,
+    from_json: ::buffa::type_registry::any_from_json::<GpuConditions>,
     is_wkt: false,
 };
 #[derive(Clone, PartialEq, Default)]
@@ -4685,6 +4896,26 @@ pub struct HealthEvent {
         ::buffa_types::google::protobuf::Timestamp,
         ::buffa::Inline<::buffa_types::google::protobuf::Timestamp>,
     >,
+    /// The boot in which it happened, as in `RegisterNodeRequest`; left out: the current one.
+    ///
+    /// Field 14: `boot_id`
+    #[serde(
+        rename = "bootId",
+        alias = "boot_id",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub boot_id: ::buffa::alloc::string::String,
+    /// The condition that began (`temperature`), which lasts until `HealthReport.conditions` says that it is over;
+    /// left out: it happened once.
+    ///
+    /// Field 15: `condition`
+    #[serde(
+        rename = "condition",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub condition: ::buffa::alloc::string::String,
 }
 impl ::core::fmt::Debug for HealthEvent {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -4702,6 +4933,8 @@ impl ::core::fmt::Debug for HealthEvent {
             .field("count", &self.count)
             .field("first", &self.first)
             .field("last", &self.last)
+            .field("boot_id", &self.boot_id)
+            .field("condition", &self.condition)
             .finish()
     }
 }
@@ -4811,6 +5044,12 @@ impl ::buffa::Message for HealthEvent {
                 += 1u64 + ::buffa::encoding::varint_len(inner_size as u64) as u64
                     + inner_size as u64;
         }
+        if !self.boot_id.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.boot_id) as u64;
+        }
+        if !self.condition.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.condition) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     fn write_to(
@@ -4881,6 +5120,12 @@ impl ::buffa::Message for HealthEvent {
                 buf,
             );
             self.last.write_to(__cache, buf);
+        }
+        if !self.boot_id.is_empty() {
+            ::buffa::types::put_string_field(14u32, &self.boot_id, buf);
+        }
+        if !self.condition.is_empty() {
+            ::buffa::types::put_string_field(15u32, &self.condition, buf);
         }
     }
     fn merge_field(
@@ -5009,6 +5254,20 @@ impl ::buffa::Message for HealthEvent {
                     ctx,
                 )?;
             }
+            14u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.boot_id, buf)?;
+            }
+            15u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.condition, buf)?;
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
             }
@@ -5029,6 +5288,8 @@ impl ::buffa::Message for HealthEvent {
         self.count = 0u32;
         self.first = ::buffa::MessageField::none();
         self.last = ::buffa::MessageField::none();
+        self.boot_id.clear();
+        self.condition.clear();
     }
 }
 impl ::buffa::json_helpers::ProtoElemJson for HealthEvent {

@@ -99,6 +99,8 @@ pub(crate) fn xid(code: i64, gpu_index: i32) -> Event {
         raw: format!("NVRM: Xid (PCI:0000:0{gpu_index}:00): {code}, pid=1"),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     }
 }
 

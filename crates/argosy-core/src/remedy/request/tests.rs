@@ -76,7 +76,7 @@ fn r2_a11_a_request_is_counted_with_what_is_out_already() {
         "fleet 1+1/1!: t cordoned by argosy; pool h100 1+1/1!: t cordoned by argosy",
     );
     check(
-        "n*9 t:drained",
+        "n*9 t:emptied",
         "n0",
         10.0,
         1,
@@ -149,11 +149,11 @@ fn a_command_disrupts_what_it_ends_or_shares() {
         (Drain, "n:ours-5", Effect::Disrupts),
         (Drain, "n:draining", Effect::None),
         (Terminate, "n", Effect::Disrupts),
-        (Terminate, "n:drained", Effect::None),
+        (Terminate, "n:emptied", Effect::None),
         (Terminate, "n:gone", Effect::None),
         (Uncordon, "n:theirs", Effect::None),
         (RunDiagnostic, "n", Effect::Disrupts),
-        (RunDiagnostic, "n:drained", Effect::None),
+        (RunDiagnostic, "n:emptied", Effect::None),
     ];
     for (kind, node, expected) in rows {
         let node = &machines(node)[0].node;

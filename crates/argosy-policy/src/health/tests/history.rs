@@ -22,6 +22,7 @@ fn sightings(lines: &[&str]) -> Vec<Sighting> {
             gpu: format!("GPU-{gpu}"),
             hardware: format!("serial-{gpu}"),
             times: words.map(time).collect(),
+            line: None,
         }
     };
     lines.iter().map(read).collect()

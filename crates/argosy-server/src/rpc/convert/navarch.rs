@@ -115,6 +115,9 @@ pub(crate) fn report(
         sequence: None,
         results: request.results.iter().enumerate().map(result).collect::<Result<_, _>>()?,
         events: request.events.iter().enumerate().map(event).collect::<Result<_, _>>()?,
+        conditions: Vec::new(),
+        // Navarch's daemon sends every check it has, whatever it was told.
+        told: None,
     })
 }
 
@@ -156,6 +159,8 @@ fn event((at, event): (usize, &wire::HealthEventView<'_>)) -> Result<Event, Fiel
         raw: String::new(),
         recovery_action: None,
         count: 1,
+        boot_id: String::new(),
+        condition: String::new(),
     })
 }
 

@@ -11,7 +11,8 @@ use argosy_control::pulse::Sample;
 use argosy_core::command::{Ack, Command, CommandKind, CommandState, Outcome, RESULT_LEN_MAX};
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::health::{
-    CheckResult, EVENTS_MAX, Event, EventType, HealthReport, HealthState, METRICS_MAX, System,
+    CONDITIONS_MAX, CheckResult, Condition, EVENTS_MAX, Event, EventType, HealthReport,
+    HealthState, METRICS_MAX, System,
 };
 use argosy_core::id::CommandId;
 use argosy_core::label::Labels;
@@ -141,7 +142,27 @@ pub(crate) fn report(report: &wire::HealthReportView<'_>) -> Result<HealthReport
         sequence: Some(report.sequence),
         results: report.results.iter().enumerate().map(result).collect::<Result<_, _>>()?,
         events: report.events.iter().enumerate().map(event).collect::<Result<_, _>>()?,
+        conditions: conditions(report)?,
+        // Its agent goes by the names that it is told.
+        told: Some(Vec::new()),
     })
+}
+
+/// How conditions of GPUs stand.
+fn conditions(report: &wire::HealthReportView<'_>) -> Result<Vec<Condition>, FieldError> {
+    let mut conditions = Vec::new();
+    for (at, gpu) in report.conditions.iter().enumerate() {
+        let field = |name: &str| format!("conditions[{at}].{name}");
+        let uuid = word(gpu.gpu_uuid, || field("gpu_uuid"))?;
+        for (names, holds) in [(&gpu.holding, true), (&gpu.over, false)] {
+            for name in names.iter() {
+                let name = word(name, || field(if holds { "holding" } else { "over" }))?;
+                conditions.push(Condition { gpu: uuid.to_owned(), name: name.to_owned(), holds });
+            }
+            few(conditions.len(), CONDITIONS_MAX, || "conditions".to_owned())?;
+        }
+    }
+    Ok(conditions)
 }
 
 fn result((at, result): (usize, &wire::CheckResultView<'_>)) -> Result<CheckResult, FieldError> {
@@ -179,6 +200,8 @@ fn event((at, event): (usize, &wire::HealthEventView<'_>)) -> Result<Event, Fiel
         raw: cut(event.raw).to_owned(),
         recovery_action: event.recovery_action,
         count: event.count.max(1),
+        boot_id: word(event.boot_id, || field("boot_id"))?.to_owned(),
+        condition: word(event.condition, || field("condition"))?.to_owned(),
     })
 }
 

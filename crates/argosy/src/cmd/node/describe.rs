@@ -221,6 +221,9 @@ fn findings(findings: &[Finding], times: Times) -> Option<Grid> {
         let ends = match (finding.ends, finding.ends_at.as_deref()) {
             (FindingEnd::WhenCheckPasses, _) => "check passes".to_owned(),
             (FindingEnd::AtReboot, _) => "reboot".to_owned(),
+            (FindingEnd::WhenOver, _) => "condition is over".to_owned(),
+            (FindingEnd::WhenReplaced, _) => "GPU is replaced".to_owned(),
+            (FindingEnd::WhenGpusReturn, _) => "all GPUs are back".to_owned(),
             (FindingEnd::AtTime, Some(at)) => times.due(at),
             (FindingEnd::AtTime, None) => String::new(),
         };

@@ -32,6 +32,8 @@ fn fleet(len: usize) -> Vec<Listed> {
                 liveness: Liveness::Fresh,
                 liveness_since: at,
                 health,
+                evidence: Default::default(),
+                expected_gpus: Vec::new(),
                 duty: Duty::Active,
                 checks: Default::default(),
                 findings: Vec::new(),
