@@ -328,6 +328,7 @@ export interface Finding {
   count: number;
   ends: FindingEnd;
   ends_at?: string;
+  ends_when?: string;
   evidence?: string;
   first_seen: string;
   gpu?: string;
@@ -342,7 +343,7 @@ export interface Finding {
   severity?: Severity;
 }
 
-export type FindingEnd = 'WhenCheckPasses' | 'AtTime' | 'AtReboot';
+export type FindingEnd = 'WhenCheckPasses' | 'AtTime' | 'AtReboot' | 'WhenOver' | 'WhenReplaced' | 'WhenGpusReturn';
 
 export interface FindingList {
   items: Finding[];
@@ -795,6 +796,7 @@ export type Policy = PolicyPut & {
   updated_at: string;
   updated_by: string;
   version: number;
+  warnings?: string[];
 };
 
 export interface PolicyList {
