@@ -74,7 +74,7 @@ async fn every_gpu_is_in_one_answer_with_what_it_measured() {
             [300, null],
             [93, null],
             [7, null],
-            [0, null]
+            [null, null]
         ]),
         "{sick:#}"
     );
