@@ -523,7 +523,8 @@ async fn f8_a_command_that_comes_an_hour_late_is_expired_and_not_executed() {
     let world = world_of(&["n1", "n2"]).await;
     issue(&world, "n1", "RUN_DIAGNOSTIC").await.unwrap();
     world.pass(seconds(3600)).await;
-    check(&world, "n1", "ACTIVE: RUN_DIAGNOSTIC Expired");
+    // Nobody was heard for an hour, which is believed by then.
+    check(&world, "n1", "UNHEALTHY: RUN_DIAGNOSTIC Expired");
     for wire in [Wire::Argosy, Wire::Navarch] {
         assert_eq!(told(&world, "n1", wire).await, "");
     }
@@ -536,7 +537,7 @@ async fn f8_a_command_that_comes_an_hour_late_is_expired_and_not_executed() {
     txn.overwrite(Arc::new(late));
     world.store.commit(txn).await.unwrap();
     assert_eq!(told(&world, "n2", Wire::Argosy).await, "");
-    check(&world, "n2", "ACTIVE: RUN_DIAGNOSTIC Expired");
+    check(&world, "n2", "UNHEALTHY: RUN_DIAGNOSTIC Expired");
 }
 
 #[tokio::test(start_paused = true)]

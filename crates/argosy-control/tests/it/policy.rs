@@ -4,7 +4,9 @@ use crate::world::{World, admin, of_team, of_tenant, user, with_adapters};
 use argosy_control::policy::{Backtest, Hit};
 use argosy_control::{Error, Revision, Settings, Stored};
 use argosy_core::access::{Authorization, Caller, Role};
-use argosy_core::health::{Event, EventType, HealthReport, HealthState, Metric, Severity, System};
+use argosy_core::health::{
+    CheckResult, Event, EventType, HealthReport, HealthState, Metric, Severity, System,
+};
 use argosy_core::name::Name;
 use argosy_core::node::{Gpu, Node, Registration};
 use argosy_core::policy::{Policy, PolicySpec, Rule};
@@ -71,6 +73,10 @@ async fn register(world: &World, id: &str, pool: Option<&str>, serials: [&str; 2
         ..Registration::default()
     };
     world.control.nodes.register(&admin(), registration).await.unwrap();
+    let (name, state) = ("nvml".to_owned(), HealthState::Healthy);
+    let result = CheckResult { name, state, message: String::new(), details: BTreeMap::new() };
+    let report = HealthReport { results: vec![result], ..HealthReport::default() };
+    world.control.nodes.report(&admin(), id, report).await.unwrap();
 }
 
 fn xid(code: i64, gpu_index: i32) -> Event {
@@ -308,7 +314,7 @@ async fn j13_a_rule_that_fails_makes_the_node_unknown_and_nothing_else() {
     let rules = [format!("limit: {failing} -> unhealthy"), "default: true -> healthy".to_owned()];
     let rules = rules.each_ref().map(String::as_str);
     put(&world, "default", spec(&[], &rules)).await.unwrap();
-    let mut event = xid(79, 0);
+    let mut event = xid(31, 0);
     event.metrics.insert("limit".to_owned(), Metric::Int(90));
     report(&world, "a", vec![event.clone()]).await;
     let found = node(&world, "a");

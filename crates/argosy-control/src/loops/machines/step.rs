@@ -456,7 +456,8 @@ impl<'a> Hand<'a> {
                 let Some((record, Some(node))) = self.same(instance.as_str()) else {
                     return Ok(None);
                 };
-                let parameters = BTreeMap::from([("test".to_owned(), "quick".to_owned())]);
+                // One that makes every part work: what only reads the driver ends nothing.
+                let parameters = BTreeMap::from([("test".to_owned(), "all".to_owned())]);
                 let order = ordered(CommandKind::RunDiagnostic, because);
                 if self.command(node, Command { automatic: true, parameters, ..order })? {
                     let after = record.value.tried(Cure::Diagnose, because, self.now);

@@ -72,6 +72,7 @@ async fn a_finding_ends_by_itself_when_its_rule_says_so() {
         for _ in 0..turns {
             world.pass(seconds(10)).await;
             world.beat("gpu-1").unwrap();
+            world.says("gpu-1", results("boot=H")).await;
         }
     };
     world.says("gpu-1", events(vec![xid(79, 3)])).await;
