@@ -248,7 +248,8 @@ pub struct Duty {
 /// Something to know about a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeFlag {
-    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `Noisy`, `ExternalFailed`.
+    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `Noisy`,
+    /// `ExternalFailed`, `ExternalDiffers`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Since when.
@@ -437,15 +438,65 @@ pub struct HeldAction {
     pub since: String,
 }
 
-/// What the workload system was told about a node.
+/// What the workload systems were told about a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExternalState {
-    /// `Uncordon`, `Cordon` or `Drain`.
+    /// What all of them heard: `Uncordon`, `Cordon` or `Drain`.
     pub told: String,
-    /// How often telling it failed since.
+    /// How often telling one of them failed since.
     #[schema(minimum = 0)]
     pub failures: u32,
     /// When it is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "date-time")]
+    pub retry_at: Option<String>,
+    /// Each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<ExternalSystem>,
+    /// What was left when the last drain ended at its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub work_left: Option<String>,
+}
+
+/// What one workload system was told about a node, and what it was seen to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExternalSystem {
+    /// Its name and address: `slurm scontrol`.
+    pub system: String,
+    /// What it last heard: `Uncordon`, `Cordon` or `Drain`; left out before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub told: Option<String>,
+    /// When it heard that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "date-time")]
+    pub told_at: Option<String>,
+    /// What it calls the node.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub node_name: String,
+    /// What it was seen to hold since: `InUse`, `ByUs` (the node gets no work because of argosy) or `ByOthers`
+    /// (because of somebody else, or of its state there); left out if nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub seen: Option<String>,
+    /// Since when that is seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "date-time")]
+    pub seen_since: Option<String>,
+    /// The system's own state of the node, and the reason that is given there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub seen_note: String,
+    /// What it says is left of the work, during a drain.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub work: String,
+    /// How often calling it failed since.
+    #[schema(minimum = 0)]
+    pub failures: u32,
+    /// How the last call failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failure: String,
+    /// When it is called again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "date-time")]
     pub retry_at: Option<String>,

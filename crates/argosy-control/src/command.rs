@@ -188,7 +188,7 @@ impl Commands {
             }
             let nodes = self.office.nodes();
             let settings = nodes.of_node(&found.value);
-            sheet.elapse(settings, now);
+            sheet.elapse(settings, &self.office.systems, now);
             let told = match wire {
                 Wire::Argosy => tell_one(&mut sheet, now),
                 Wire::Navarch => tell_all(&mut sheet, asked_at, now),
@@ -223,7 +223,9 @@ impl Commands {
                 return Err(Error::CommandNotFound(command.to_string()));
             };
             let mut txn = Txn::at(now);
-            let Some(moved) = acknowledged(&found.value, &known.value, ack.clone(), now) else {
+            let systems = &self.office.systems;
+            let moved = acknowledged(&found.value, &known.value, ack.clone(), systems, now);
+            let Some(moved) = moved else {
                 let answer = (known.value.clone(), Some(known.revision));
                 let replay = known.value.state.is_done() && self.is_first_replay(command);
                 if !replay {
@@ -326,7 +328,7 @@ impl Commands {
 fn tell_one(sheet: &mut Sheet<'_>, now: Timestamp) -> Vec<Arc<Command>> {
     let open = sheet.open();
     let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
-    let Some(id) = due(&waiting).map(|command| command.id) else { return Vec::new() };
+    let Some(id) = due(&sheet.node, &waiting).map(|command| command.id) else { return Vec::new() };
     let Some(command) = open.into_iter().find(|command| command.id == id) else {
         return Vec::new();
     };
@@ -353,7 +355,7 @@ fn tell_all(sheet: &mut Sheet<'_>, asked_at: Timestamp, now: Timestamp) -> Vec<A
                 let message = "the node fetched it and asked for more".to_owned();
                 let outcome = Some(Outcome::Completed);
                 let ack = Ack { outcome, progress: None, message, result: None };
-                if let Some(moved) = acknowledged(&sheet.node, &command, ack, now) {
+                if let Some(moved) = acknowledged(&sheet.node, &command, ack, &[], now) {
                     sheet.moved(moved, "acknowledge");
                 }
             }

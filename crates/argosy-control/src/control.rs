@@ -19,7 +19,7 @@ use crate::provider::Provider;
 use crate::pulse::PulseBoard;
 use crate::resource::Resources;
 use crate::safety::Safety;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, key_of};
 use crate::stats::Stats;
 use crate::task::Tasks;
 use argosy_core::access::Authorization;
@@ -122,7 +122,10 @@ impl Control {
         let stats = Arc::new(Stats::default());
         let beats = Arc::new(Beats::default());
         let (notes, left) = loops::notes::queue();
+        let systems: Vec<String> =
+            outside.schedulers.iter().map(|system| key_of(&**system)).collect();
         let office = Arc::new(Office {
+            systems,
             store,
             clock,
             ids: ids.clone(),

@@ -22,7 +22,7 @@ use argosy_core::invariant::Cause;
 use argosy_core::ledger::{Entry, What};
 use argosy_core::liveness::limits;
 use argosy_core::node::{
-    Duty, Flag, Liveness, Node, NodeId, NodeStatus, RegisterError, Registrar, Registration, Told,
+    Duty, Flag, Liveness, Node, NodeId, NodeStatus, RegisterError, Registrar, Registration,
     register,
 };
 use argosy_core::search::{Filter, Order};
@@ -189,13 +189,7 @@ impl Nodes {
         let existing = known.map(|known| &*known.value);
         let refused = match register(existing, registration, registrar, now) {
             Ok(registered) => {
-                let mut node = registered.node;
-                if known.is_none() && view.commands_of(id.as_str()).next().is_some() {
-                    // A node that was forgotten had this id, and a workload system may have been told not
-                    // to use it.
-                    node.external.telling = Some(Told::Uncordon);
-                }
-                let node = Arc::new(node);
+                let node = Arc::new(registered.node);
                 if let (false, Some(known)) = (registered.changed, known) {
                     return Ok((None, Admission::In(node, Some(known.revision))));
                 }
@@ -305,6 +299,13 @@ impl Nodes {
     /// By how much a node's clock is known to be ahead of ours.
     pub fn clock_off(&self, node: &str) -> SignedDuration {
         self.board.find(node).map_or(SignedDuration::ZERO, |pulse| pulse.clock_off())
+    }
+
+    /// For how long nothing may use a GPU of a node before it says that its work has ended.
+    pub fn drain_quiet(&self, node: &str) -> SignedDuration {
+        let nodes = self.office.nodes();
+        let found = self.office.store.read(|view| view.node(node).map(|node| node.value.clone()));
+        found.map_or(nodes.defaults.drain_quiet, |node| nodes.of_node(&node).drain_quiet)
     }
 
     /// Keeps measurements, unless there is too much to do: then they are what goes first.

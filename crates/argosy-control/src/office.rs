@@ -59,6 +59,8 @@ pub(crate) struct Office {
     pub(crate) ids: Ids,
     pub(crate) settings: Arc<Settings>,
     pub(crate) stats: Arc<Stats>,
+    /// The keys of the workload systems that are configured: by name and address.
+    pub(crate) systems: Vec<String>,
     pub(crate) notes: Notes,
     /// What the node plane goes by now; kept current by `loops::plane`.
     pub(crate) plane: RwLock<Arc<NodeSettings>>,

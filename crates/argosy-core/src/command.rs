@@ -3,15 +3,19 @@
 //! What a newcomer gets wrong: a command changes the node's duty when it is issued (an operator's) or
 //! fetched (our own cordon), not when it is done. Its state tells how far the *node* is.
 
+mod drain;
 mod parameters;
 
+pub use drain::concluded;
+
 use crate::breaker::later;
+use crate::external::{LeftOver, systems_of};
 use crate::field::FieldError;
 use crate::health::{Absolution, Ends, absolve};
 use crate::id::CommandId;
 use crate::ledger::{Entry, What};
 use crate::node::settings::PoolSettings;
-use crate::node::{Duty, Flag, FlagNote, Hold, Liveness, Node, NodeId, NodeStatus, Told};
+use crate::node::{Duty, Flag, FlagNote, Hold, Liveness, Node, NodeId, NodeStatus};
 use jiff::{SignedDuration, Timestamp};
 use parameters::Checked;
 use serde::{Deserialize, Serialize};
@@ -52,7 +56,7 @@ pub struct Command {
     pub state: CommandState,
 }
 
-/// How many commands may wait for one node.
+/// How many diagnostics may wait for one node; what it is to be always fits beside them.
 ///
 /// A node polls every ten seconds and runs one command at a time, so a longer queue means that
 /// nobody is listening: refusing the next command tells the operator now, not in an hour.
@@ -160,9 +164,10 @@ impl Command {
 pub enum Outcome {
     /// It was done; of a drain, everything that ran has ended.
     Completed,
-    /// A drain: everything that ran has ended by itself.
+    /// A drain: everything that ran has ended by itself before the deadline, as every workload system says; where
+    /// there is none, as the node says.
     Drained,
-    /// A drain: what ran was ended at the deadline.
+    /// A drain: what was left at the deadline was ended by force, and nothing is left.
     Forced,
     /// A drain: something still ran at the deadline.
     TimedOut,
@@ -299,7 +304,9 @@ pub fn issue(
     };
     let overruled: Vec<&&Command> =
         waiting.iter().filter(|open| overrules(kind, open.kind)).collect();
-    if PENDING_MAX <= waiting.len().saturating_sub(overruled.len()) {
+    // What takes a node out of service or puts it back always has a place: it overrules what waits of its kind.
+    let room = PENDING_MAX.saturating_sub(waiting.len().saturating_sub(overruled.len()));
+    if kind == CommandKind::RunDiagnostic && room == 0 {
         return Err(Refused::TooMany(format!(
             "{} commands wait for node {} already, and at most {PENDING_MAX} may; it may not be \
              fetching them",
@@ -322,7 +329,14 @@ pub fn issue(
     }
     let hold = Hold { by, automatic, reason, at: now };
     let duty = match (kind, command.deadline) {
-        (CommandKind::Cordon, _) if automatic => None,
+        // Our own drain is to stop: the node stays out of service, for the reason it has.
+        (CommandKind::Cordon, _) if automatic => match &node.duty {
+            Duty::Draining { hold, done: false, .. } => Some(Duty::Cordoned(hold.clone())),
+            Duty::Active
+            | Duty::Cordoned(_)
+            | Duty::Draining { done: true, .. }
+            | Duty::Terminated(_) => None,
+        },
         (CommandKind::Cordon, _) => Some(Duty::Cordoned(hold)),
         (CommandKind::Drain, Some(deadline)) => {
             Some(Duty::Draining { hold, command: id, deadline, done: false })
@@ -366,6 +380,7 @@ fn allowed(node: &Node, waiting: &[&Command], order: &Order) -> Result<(), Refus
         }
         (CommandKind::Drain, _) => waiting.iter().find(stands),
         (CommandKind::Cordon, Duty::Cordoned(_)) => waiting.iter().find(stands),
+        (CommandKind::Cordon, Duty::Draining { done: false, .. }) => None,
         (CommandKind::Cordon, _) if *automatic => waiting.iter().find(stands),
         (CommandKind::Cordon | CommandKind::Uncordon | CommandKind::Terminate, _) => None,
     };
@@ -379,7 +394,9 @@ fn allowed(node: &Node, waiting: &[&Command], order: &Order) -> Result<(), Refus
     }
     match (kind, &node.duty) {
         (CommandKind::Uncordon, Duty::Active) => refuse(not_cordoned(id, node.status())),
-        (CommandKind::Cordon, Duty::Cordoned(_) | Duty::Draining { .. }) if *automatic => {
+        (CommandKind::Cordon, Duty::Cordoned(_) | Duty::Draining { done: true, .. })
+            if *automatic =>
+        {
             refuse(format!("node {id} is out of service already (current status: {status})"))
         }
         // A machine is ended by a person, or by whoever owns its instance; never by its health.
@@ -441,7 +458,8 @@ fn in_effect(node: &Node, command: &Command, entries: &mut Vec<Entry>, now: Time
 pub fn fetched(node: &Node, now: Timestamp) -> Option<(Node, Vec<Entry>)> {
     let mut after = node.clone();
     let lowered = after.flags.remove(&Flag::CommandChannelDown)?;
-    let entry = flag_entry(&after, false, lowered.message, now);
+    let flag = Flag::CommandChannelDown;
+    let entry = flag_entry(&after, flag, false, lowered.message, now);
     Some((after, vec![entry]))
 }
 
@@ -458,23 +476,30 @@ pub struct Ack {
     pub result: Option<Value>,
 }
 
-/// Takes in what a node says about a command; `None` if that is no news (a repeat: I5).
-pub fn acknowledged(node: &Node, command: &Command, ack: Ack, now: Timestamp) -> Option<Moved> {
-    let Ack { outcome, progress, message, result } = ack;
+/// Takes in what a node says about a command; `None` if that is no news (a repeat: I5). Where workload systems are
+/// configured, which `systems` are, what it says of a drain is one voice among theirs.
+pub fn acknowledged(
+    node: &Node,
+    command: &Command,
+    ack: Ack,
+    systems: &[String],
+    now: Timestamp,
+) -> Option<Moved> {
     if command.state.is_done() {
         return None;
     }
+    if command.kind == CommandKind::Drain
+        && (ack.outcome.is_none() || !systems_of(node, systems).is_empty())
+    {
+        return drain_acknowledged(node, command, &ack, systems, now);
+    }
+    let Ack { outcome, progress, message, result } = ack;
     let first = delivered(node, command, now);
     let news = first.is_some();
     let at_hand = Moved { node: node.clone(), command: command.clone(), entries: Vec::new() };
     let Moved { node, mut command, mut entries } = first.unwrap_or(at_hand);
     let Some(outcome) = outcome else {
-        let CommandState::Acknowledged { progress: known, .. } = &mut command.state else {
-            return None;
-        };
-        let progress = progress.map(|percent| percent.min(100)).max(*known);
-        let further = *known < progress;
-        *known = progress;
+        let further = advance(&mut command, progress);
         return (news || further).then_some(Moved { node, command, entries });
     };
     let passed = result.as_ref().and_then(|result| result.get("passed")) == Some(&json!(true));
@@ -488,6 +513,42 @@ pub fn acknowledged(node: &Node, command: &Command, ack: Ack, now: Timestamp) ->
     let ended = end(&node, &command, outcome, message, result, now);
     entries.extend(ended.entries);
     Some(Moved { entries, ..ended })
+}
+
+/// Notes how far a command is that its node works on; whether that is further than before.
+fn advance(command: &mut Command, progress: Option<u8>) -> bool {
+    let CommandState::Acknowledged { progress: known, .. } = &mut command.state else {
+        return false;
+    };
+    let progress = progress.map(|percent| percent.min(100)).max(*known);
+    let further = *known < progress;
+    *known = progress;
+    further
+}
+
+/// Takes in what a node says about a drain whose end is not the node's alone to say, or that goes on.
+fn drain_acknowledged(
+    node: &Node,
+    command: &Command,
+    ack: &Ack,
+    systems: &[String],
+    now: Timestamp,
+) -> Option<Moved> {
+    let first = delivered(node, command, now);
+    let mut news = first.is_some();
+    let at_hand = Moved { node: node.clone(), command: command.clone(), entries: Vec::new() };
+    let Moved { mut node, mut command, mut entries } = first.unwrap_or(at_hand);
+    news |= advance(&mut command, ack.progress);
+    if let Some(after) = drain::agent_said(&node, &command, ack, now) {
+        (node, news) = (after, true);
+    }
+    match concluded(&node, &command, systems, now) {
+        Some(ended) if !systems_of(&node, systems).is_empty() => {
+            entries.extend(ended.entries);
+            Some(Moved { entries, ..ended })
+        }
+        Some(_) | None => news.then_some(Moved { node, command, entries }),
+    }
 }
 
 /// The outcome a node claims, as it is written down: only a drain is drained, only we take a command
@@ -510,7 +571,7 @@ fn settled(
     match claimed {
         Outcome::Completed | Outcome::Drained if late => {
             let said = if message.is_empty() { "drained" } else { &message };
-            (command.overdue(), format!("{said}; said after the deadline"))
+            (Outcome::TimedOut, format!("{said}; said after the deadline"))
         }
         Outcome::Completed | Outcome::Drained => (Outcome::Drained, message),
         Outcome::Cancelled => (Outcome::Failed, message),
@@ -520,27 +581,18 @@ fn settled(
     }
 }
 
-/// The workload system says that nothing runs on the node any more: its drain has ended. `None` if
-/// the command is no open drain of this node.
-pub fn drained(node: &Node, command: &Command, system: &str, now: Timestamp) -> Option<Moved> {
-    if command.kind != CommandKind::Drain || command.state.is_done() {
-        return None;
-    }
-    let message = format!("{system} says that no work is left");
-    let (outcome, message) = settled(command, Outcome::Drained, message, now);
-    Some(end(node, command, outcome, message, None, now))
-}
-
 /// What time does to a command: undelivered too long, it expires; a drain past its deadline ends; one
 /// that a node fetched and never mentioned again is given up; our own cordon of a node that recovered
 /// before it fetched it is taken back. `None` if it is not time yet.
 ///
-/// `waiting` are the node's commands that have not ended.
+/// `waiting` are the node's commands that have not ended; `systems` the keys of the workload systems that are
+/// configured.
 pub fn elapsed(
     node: &Node,
     command: &Command,
     waiting: &[&Command],
     settings: &PoolSettings,
+    systems: &[String],
     now: Timestamp,
 ) -> Option<Moved> {
     let drain = command.kind == CommandKind::Drain;
@@ -551,19 +603,15 @@ pub fn elapsed(
             let message = "the node was well again before it fetched it".to_owned();
             Some(end(node, command, Outcome::Cancelled, message, None, now))
         }
-        // The workload system works on it, whether or not the node does.
-        CommandState::Pending if drain && told_to_drain(node) => overdue.then(|| {
-            let message = "work was left at the deadline; the node never fetched it".to_owned();
-            end(node, command, Outcome::TimedOut, message, None, now)
-        }),
+        // A workload system works on it, whether or not the node does.
+        CommandState::Pending if drain && told_to_drain(node, command) => {
+            concluded(node, command, systems, now)
+        }
         CommandState::Pending if overdue || command.expires_at <= now => {
             Some(expired(node, command, waiting, now))
         }
         CommandState::Pending => None,
-        CommandState::Acknowledged { .. } if drain => overdue.then(|| {
-            let message = "the deadline passed before everything had ended".to_owned();
-            end(node, command, command.overdue(), message, None, now)
-        }),
+        CommandState::Acknowledged { .. } if drain => concluded(node, command, systems, now),
         CommandState::Acknowledged { at, .. } => {
             let patience = command.takes().checked_add(settings.command_life)?;
             if now.duration_since(*at) < patience {
@@ -605,8 +653,9 @@ fn moot(node: &Node, command: &Command) -> bool {
     ours && node.duty == Duty::Active && !node.is_bad()
 }
 
-fn told_to_drain(node: &Node) -> bool {
-    node.external.told == Told::Drain
+fn told_to_drain(node: &Node, command: &Command) -> bool {
+    let mut told = node.external.parties.values().filter_map(|party| party.told.as_ref());
+    told.any(|told| told.command == Some(command.id))
 }
 
 fn expired(node: &Node, command: &Command, waiting: &[&Command], now: Timestamp) -> Moved {
@@ -627,7 +676,8 @@ fn expired(node: &Node, command: &Command, waiting: &[&Command], now: Timestamp)
             command.kind.as_str(),
             command.id
         );
-        moved.entries.push(flag_entry(node, true, message.clone(), now));
+        let flag = Flag::CommandChannelDown;
+        moved.entries.push(flag_entry(node, flag, true, message.clone(), now));
         let note = FlagNote { since: now, message };
         moved.node.flags.insert(Flag::CommandChannelDown, note);
     }
@@ -658,6 +708,9 @@ fn end(
             // Nobody ends what runs on it, but it still takes no new work.
             Outcome::Failed | Outcome::Expired | Outcome::Cancelled => Duty::Cordoned(hold.clone()),
         };
+        let what = command.message().to_owned();
+        let left = (outcome == Outcome::TimedOut).then(|| LeftOver { of: command.id, what });
+        node.external.left = left;
         let why = format!("its drain ended: {outcome:?}");
         set_duty(&mut node, duty, &why, &mut entries, now);
     }
@@ -693,10 +746,12 @@ impl Command {
         Entry { at, node: self.node.clone(), what }
     }
 
-    /// How a drain ends whose deadline passed in the node's hands.
-    fn overdue(&self) -> Outcome {
-        let force = self.parameters.get("force").is_some_and(|force| force == "true");
-        if force { Outcome::Forced } else { Outcome::TimedOut }
+    /// What was said about how it ended.
+    fn message(&self) -> &str {
+        match &self.state {
+            CommandState::Done { message, .. } => message,
+            CommandState::Pending | CommandState::Acknowledged { .. } => "",
+        }
     }
 
     /// What commands of a node are ordered by.
@@ -715,8 +770,6 @@ impl Command {
 fn set_duty(node: &mut Node, duty: Duty, why: &str, entries: &mut Vec<Entry>, at: Timestamp) {
     let from = node.status();
     node.duty = duty;
-    // Whatever kept the workload system from being told the old duty may not keep it from the new.
-    node.external.retry_at = None;
     let to = node.status();
     if from != to {
         let what = What::Status { from: from.into(), to: to.into(), reason: why.to_owned() };
@@ -734,8 +787,8 @@ fn absolved(node: Node, why: &Absolution, entries: &mut Vec<Entry>, now: Timesta
     taken.node.unwrap_or(node)
 }
 
-fn flag_entry(node: &Node, raised: bool, message: String, at: Timestamp) -> Entry {
-    let flag = Flag::CommandChannelDown.as_str().to_owned();
+fn flag_entry(node: &Node, flag: Flag, raised: bool, message: String, at: Timestamp) -> Entry {
+    let flag = flag.as_str().to_owned();
     Entry { at, node: node.id.clone(), what: What::Flag { flag, raised, message } }
 }
 
@@ -756,10 +809,12 @@ fn bounded(result: Value) -> Value {
     if len <= RESULT_LEN_MAX { result } else { json!({"dropped": true, "length": len}) }
 }
 
-/// The commands a node should have now, oldest first, one at a time: the oldest that has not ended.
-/// An agent that keeps a journal may be told again and again.
-pub fn due<'a>(waiting: &[&'a Command]) -> Option<&'a Command> {
-    waiting.iter().min_by_key(|command| command.age()).copied()
+/// The commands a node should have now, one at a time: the oldest that has not ended, diagnostics last, but for a
+/// drain on which it has said its last word. An agent that keeps a journal may be told again and again.
+pub fn due<'a>(node: &Node, waiting: &[&'a Command]) -> Option<&'a Command> {
+    let open = waiting.iter().filter(|command| !drain::agent_is_done(node, command));
+    let rank = |command: &Command| (command.kind == CommandKind::RunDiagnostic, command.age());
+    open.min_by_key(|command| rank(command)).copied()
 }
 
 /// The sentence for an uncordon of a node that is not cordoned.

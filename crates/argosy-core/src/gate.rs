@@ -166,7 +166,7 @@ fn stranger(machine: &MachineId, guards: &Guards<'_>) -> Result<(), Held> {
 
 /// Whether it is not our own decision: a person asked for it, or its provider takes it back whatever we do.
 /// Then what holds back our own doing does not hold.
-fn asked_for(reason: &Reason) -> bool {
+pub(crate) fn asked_for(reason: &Reason) -> bool {
     strength(reason) != 0
 }
 

@@ -10,6 +10,8 @@ mod register;
 
 pub use register::{Conflict, RegisterError, Registered, Registrar, is_owned, register};
 
+pub use crate::external::{External, Told};
+
 use crate::field::{Constraint, FieldError};
 use crate::health::{Check, Finding, Health, HealthState, POLICY_ERROR, Sighting};
 use crate::id::CommandId;
@@ -136,7 +138,7 @@ pub struct Node {
     /// An automatic action that was due and not taken, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// What the workload system was told.
+    /// What those outside who act on it were told, and what they hold.
     #[serde(default)]
     pub external: External,
 }
@@ -413,6 +415,19 @@ impl Node {
         }
     }
 
+    /// Whether its drain has ended with nothing left. One that ended at its deadline may have left work.
+    pub fn is_emptied(&self) -> bool {
+        match &self.duty {
+            Duty::Draining { command, done: true, .. } => {
+                self.external.left.as_ref().is_none_or(|left| left.of != *command)
+            }
+            Duty::Draining { done: false, .. }
+            | Duty::Active
+            | Duty::Cordoned(_)
+            | Duty::Terminated(_) => false,
+        }
+    }
+
     /// Whether an automatic action has taken it out of service: what budgets count.
     pub fn in_disruption(&self) -> bool {
         match &self.duty {
@@ -467,8 +482,10 @@ pub enum Flag {
     CommandChannelDown,
     /// It reports more than it may.
     Noisy,
-    /// The workload system could not be told.
+    /// A workload system could not be told.
     ExternalFailed,
+    /// A workload system holds something else than it was told.
+    ExternalDiffers,
 }
 
 impl Flag {
@@ -480,6 +497,7 @@ impl Flag {
             Flag::CommandChannelDown => "CommandChannelDown",
             Flag::Noisy => "Noisy",
             Flag::ExternalFailed => "ExternalFailed",
+            Flag::ExternalDiffers => "ExternalDiffers",
         }
     }
 }
@@ -505,47 +523,6 @@ pub struct Held {
     pub reason: String,
     /// Since when.
     pub since: Timestamp,
-}
-
-/// What the workload system was told about a node. Level-triggered: a loop makes `told` equal what the
-/// node's duty wants.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct External {
-    /// What it was last told, successfully.
-    pub told: Told,
-    /// What it is being told, written down before it is: until it is known to have heard, it may have
-    /// heard either.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub telling: Option<Told>,
-    /// How often telling it failed since.
-    #[serde(default)]
-    pub failures: u32,
-    /// Not before then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Timestamp>,
-}
-
-/// What a workload system can be told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Told {
-    /// Use it.
-    #[default]
-    Uncordon,
-    /// No new work.
-    Cordon,
-    /// Move what runs.
-    Drain,
-}
-
-impl Told {
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Told::Uncordon => "uncordon",
-            Told::Cordon => "cordon",
-            Told::Drain => "drain",
-        }
-    }
 }
 
 /// What a machine says when it registers.

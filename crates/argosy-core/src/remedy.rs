@@ -90,6 +90,8 @@ pub struct Action {
 pub enum ActionKind {
     /// Take back a cordon that the node has not fetched: it may not be carried out any more.
     Withdraw,
+    /// Stop our own drain: it may not be carried out any more. The node stays out of service.
+    StopDrain,
     /// Put it back: an UNCORDON command; a drain in progress is cancelled.
     Uncordon,
     /// The cordon that was sent holds although the node did not fetch it.
@@ -105,6 +107,7 @@ impl ActionKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             ActionKind::Withdraw => "withdraw",
+            ActionKind::StopDrain => "stop-drain",
             ActionKind::Uncordon => "uncordon",
             ActionKind::EnforceCordon => "enforce-cordon",
             ActionKind::Drain => "drain",
@@ -118,6 +121,7 @@ impl ActionKind {
     pub const fn decision(self) -> &'static str {
         match self {
             ActionKind::Withdraw => "not cordon",
+            ActionKind::StopDrain => "not drain",
             ActionKind::Uncordon => "uncordon",
             ActionKind::EnforceCordon | ActionKind::Cordon => "cordon",
             ActionKind::Drain => "drain",
@@ -282,11 +286,26 @@ impl<'a> Planner<'a> {
             },
             (Duty::Cordoned(hold) | Duty::Draining { hold, .. }, _) if hold.automatic => {
                 let cordoned = matches!(node.duty, Duty::Cordoned(_));
+                let open = matches!(node.duty, Duty::Draining { done: false, .. });
+                let stop = if open { self.stopped(index) } else { None };
+                let done = self.plan.actions.len();
                 match bad {
+                    Bad::Sick | Bad::Lost if open && Remedy::Drain <= settings.remedy => {
+                        match &stop {
+                            Some((guard, reason)) => {
+                                self.hold(node, "drain", guard, || reason.clone());
+                            }
+                            None => self.free(node),
+                        }
+                    }
                     Bad::Sick | Bad::Lost if cordoned => self.candidate(index, Remedy::Drain),
                     Bad::No { well: true } => self.recover(node, settings),
                     Bad::Sick | Bad::Lost | Bad::NotYet(_) | Bad::Excused(_) => self.free(node),
                     Bad::No { well: false } | Bad::Untold => self.free(node),
+                }
+                // A node that goes back into service now is not drained any more either.
+                if let Some((_, reason)) = stop.filter(|_| self.plan.actions.len() == done) {
+                    self.act(node, ActionKind::StopDrain, reason, String::new());
                 }
             }
             (Duty::Cordoned(_) | Duty::Draining { .. } | Duty::Terminated(_), _) => self.free(node),
@@ -303,10 +322,7 @@ impl<'a> Planner<'a> {
             Bad::Excused(excuse) => Some((excuse.word(), excuse.to_string())),
             // One who recovered is the command's own to notice.
             Bad::No { .. } | Bad::NotYet(_) => None,
-            Bad::Sick | Bad::Lost => self
-                .pause(node)
-                .map(|pause| ("pause", paused(pause)))
-                .or_else(|| self.tallies.open(index).map(|why| ("breaker", why))),
+            Bad::Sick | Bad::Lost => self.stopped(index),
         };
         if let Some((guard, reason)) = stop {
             self.act(node, ActionKind::Withdraw, reason.clone(), String::new());
@@ -386,6 +402,13 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+    }
+
+    /// What stops whatever we do to a node by ourselves: the guard, and why.
+    fn stopped(&self, index: usize) -> Option<(&'static str, String)> {
+        let node = self.fleet.nodes.get(index)?.node;
+        let paused = self.pause(node).map(|pause| ("pause", paused(pause)));
+        paused.or_else(|| self.tallies.open(index).map(|why| ("breaker", why)))
     }
 
     fn pause(&self, node: &Node) -> Option<&'a Pause> {

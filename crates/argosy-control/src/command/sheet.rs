@@ -93,11 +93,11 @@ impl<'v> Sheet<'v> {
     }
 
     /// Takes in what time has done to the commands.
-    pub(crate) fn elapse(&mut self, settings: &PoolSettings, now: Timestamp) {
+    pub(crate) fn elapse(&mut self, settings: &PoolSettings, systems: &[String], now: Timestamp) {
         for command in self.open() {
             let open = self.open();
             let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
-            if let Some(moved) = elapsed(&self.node, &command, &waiting, settings, now) {
+            if let Some(moved) = elapsed(&self.node, &command, &waiting, settings, systems, now) {
                 self.moved(moved, "expire");
             }
         }

@@ -107,7 +107,7 @@ fn is_due(office: &Office, view: &View, command: &Command, now: Timestamp) -> bo
     let Some(node) = view.node(command.node.as_str()) else { return true };
     let nodes = office.nodes();
     let settings = nodes.of_node(&node.value);
-    elapsed(&node.value, command, &[], settings, now).is_some()
+    elapsed(&node.value, command, &[], settings, &office.systems, now).is_some()
 }
 
 /// Ends what is due among the commands of one node.
@@ -123,7 +123,7 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         let mut sheet = Sheet::of(view, found);
         let nodes = office.nodes();
         let settings = nodes.of_node(&found.value);
-        sheet.elapse(settings, now);
+        sheet.elapse(settings, &office.systems, now);
         if sheet.is_blank() {
             return Ok((None, ()));
         }

@@ -1,23 +1,25 @@
-//! Tells the workload systems what became of a node's duty, and asks them how far drains are.
+//! Keeps the workload systems at what is wanted of them: tells each what became of a node's duty, asks how far
+//! drains are, and compares what they hold with what they were told.
 //!
 //! What a newcomer gets wrong: nobody waits for this. A cordon holds when it is committed; a system that is
-//! away, slow or wrong is called again, flagged on the node, and never the reason to take it back.
+//! away, slow or wrong is called again, flagged on the node, and never the reason to take it back. Each system
+//! is for itself: one that hangs keeps no other waiting.
+
+mod hands;
+mod queue;
 
 use crate::Error;
-use crate::command::sheet::Sheet;
 use crate::loops::{Alarms, Beats, RENEW_EVERY, keep_lease, lead};
-use crate::office::{Office, system};
-use crate::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
-use argosy_core::command;
-use argosy_core::external::{self, Call, Next};
-use argosy_core::invariant::Cause;
-use argosy_core::node::{Duty, Node, NodeId, Told};
-use argosy_store::engine::Fence;
-use argosy_store::view::View;
-use argosy_store::{Revision, Txn};
-use futures_util::future::join_all;
+use crate::office::Office;
+use crate::scheduler::Scheduler;
+use argosy_core::external::Next;
+use argosy_core::node::{Node, NodeId};
+use argosy_store::Revision;
+use argosy_store::view::DocumentChange;
+use hands::{Ended, Hands, Outside, next_of};
 use jiff::{SignedDuration, Timestamp};
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use queue::{Queue, Rank};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -25,14 +27,16 @@ use tracing::{error, info, warn};
 
 const NAME: &str = "external";
 
-/// How many nodes are told about at once. Each is a connection, and `slurmctld` takes one at a time.
-const CALLS_MAX: usize = 32;
-
-/// How long one system may take. They answer in seconds; one that hangs must not hold its place.
-const CALL_MAX: Duration = Duration::from_secs(30);
-
 /// How often a system is asked how far a drain is.
 const ASK_EVERY: SignedDuration = SignedDuration::from_secs(10);
+
+/// How often what a system holds is listed: for so long a node that somebody put back there, or that it forgot,
+/// may get work. One listing is one request or a few for the whole fleet.
+const LIST_EVERY: SignedDuration = SignedDuration::from_secs(60);
+
+/// How soon after a node registered anew: whoever restarted it may have made it anew there as well. Many that
+/// come together are one listing.
+const LIST_SOON: SignedDuration = SignedDuration::from_secs(5);
 
 /// When to look again at a node for which something could not be saved.
 const AFTER_TROUBLE: SignedDuration = SignedDuration::from_secs(1);
@@ -46,6 +50,9 @@ const FEED_RETRY: Duration = Duration::from_secs(1);
 /// Every configured workload system.
 pub(crate) type Schedulers = Arc<[Arc<dyn Scheduler>]>;
 
+/// One system and one node of it.
+type Pair = (usize, NodeId);
+
 /// Runs until the process ends.
 pub(crate) async fn run(
     office: Arc<Office>,
@@ -53,10 +60,11 @@ pub(crate) async fn run(
     beats: Arc<Beats>,
     holder: String,
 ) -> Result<(), Error> {
+    let outside: Arc<[Outside]> = schedulers.iter().cloned().map(Outside::new).collect();
     loop {
         let fence = lead(&office, NAME, &holder, &beats).await;
         info!(epoch = fence.epoch, "telling workload systems");
-        let hands = Hands { office: office.clone(), schedulers: schedulers.clone(), fence };
+        let hands = Hands { office: office.clone(), outside: outside.clone(), fence };
         let fence = hands.fence.clone();
         let desk = Desk::new(hands, beats.clone());
         tokio::select! {
@@ -73,47 +81,35 @@ struct Desk {
     hands: Hands,
     beats: Arc<Beats>,
     seen: Revision,
-    alarms: Alarms<NodeId>,
+    alarms: Alarms<Pair>,
     /// When to ask next how far a drain is.
-    ask_at: HashMap<NodeId, Timestamp>,
-    /// Nodes that wait for their turn, and the same as a set.
-    queue: VecDeque<NodeId>,
-    queued: HashSet<NodeId>,
+    ask_at: HashMap<Pair, Timestamp>,
+    /// Nodes that wait for their turn, by system.
+    queues: Vec<Queue>,
     calls: JoinSet<Ended>,
-    called: HashMap<Id, NodeId>,
-    under_way: HashSet<NodeId>,
+    called: HashMap<Id, Pair>,
+    /// When to list next what a system holds.
+    list_at: Vec<Option<Timestamp>>,
+    lists: JoinSet<(usize, Ended)>,
     fenced: bool,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    /// What came of it is written down.
-    Noted,
-    /// There was nothing to do any more.
-    Moot,
-    /// Work is left on the node.
-    StillDraining,
-    /// What came of it could not be written down.
-    Trouble,
-    /// Another process leads.
-    Fenced,
 }
 
 impl Desk {
     fn new(hands: Hands, beats: Arc<Beats>) -> Self {
+        let now = hands.office.clock.now();
+        let lists = hands.outside.iter().map(|system| system.abilities.list.then_some(now));
         Self {
-            hands,
             beats,
             seen: Revision::ZERO,
             alarms: Alarms::default(),
             ask_at: HashMap::new(),
-            queue: VecDeque::new(),
-            queued: HashSet::new(),
+            queues: hands.outside.iter().map(|_| Queue::default()).collect(),
             calls: JoinSet::new(),
             called: HashMap::new(),
-            under_way: HashSet::new(),
+            list_at: lists.collect(),
+            lists: JoinSet::new(),
             fenced: false,
+            hands,
         }
     }
 
@@ -125,15 +121,20 @@ impl Desk {
         self.look_at_everything();
         while !self.fenced {
             self.start_calls();
+            self.start_lists();
+            let list_at = self.list_at.iter().flatten().min().copied();
             tokio::select! {
                 biased;
                 _ = beat.tick() => self.beats.beat(NAME, clock.now()),
                 () = self.alarms.ring(clock) => {
-                    while let Some(node) = self.alarms.due(clock.now()) {
-                        self.look_at(&node);
+                    while let Some((system, node)) = self.alarms.due(clock.now()) {
+                        self.look_at(system, &node);
                     }
                 }
                 Some(ended) = self.calls.join_next_with_id() => self.ended(ended),
+                Some(listed) = self.lists.join_next() => self.listed(listed),
+                () = clock.sleep_until(list_at.unwrap_or(Timestamp::MAX)),
+                    if list_at.is_some() => {}
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
@@ -146,13 +147,19 @@ impl Desk {
 
     fn look_at_everything(&mut self) {
         let now = self.hands.office.clock.now();
-        let nodes: Vec<NodeId> = self.hands.office.store.read(|view| {
+        let due: Vec<Pair> = self.hands.office.store.read(|view| {
             self.seen = view.revision();
-            let due = view.nodes().filter(|node| external::next(&node.value, now) != Next::Nothing);
-            due.map(|node| node.value.id.clone()).collect()
+            let systems = self.hands.outside.iter().enumerate();
+            let due = systems.flat_map(|(index, system)| {
+                let due = view
+                    .nodes()
+                    .filter(|node| next_of(view, &node.value, system, now) != Next::Nothing);
+                due.map(|node| (index, node.value.id.clone())).collect::<Vec<_>>()
+            });
+            due.collect()
         });
-        for node in nodes {
-            self.look_at(&node);
+        for (system, node) in due {
+            self.look_at(system, &node);
         }
     }
 
@@ -163,14 +170,19 @@ impl Desk {
                 Ok(Ok(events)) => {
                     let Some(last) = events.last() else { return };
                     self.seen = last.revision;
-                    let nodes = events.iter().flat_map(|event| &event.nodes);
-                    let changed = nodes.filter_map(|change| {
+                    let nodes = || events.iter().flat_map(|event| &event.nodes);
+                    if nodes().any(is_made_anew) {
+                        self.list_soon();
+                    }
+                    let changed = nodes().filter_map(|change| {
                         let known = change.after.as_ref().or(change.before.as_ref())?;
                         Some(known.value.id.clone())
                     });
                     let changed: BTreeSet<NodeId> = changed.collect();
                     for node in changed {
-                        self.look_at(&node);
+                        for system in 0..self.hands.outside.len() {
+                            self.look_at(system, &node);
+                        }
                     }
                 }
                 Ok(Err(_)) => return self.look_at_everything(),
@@ -182,43 +194,48 @@ impl Desk {
         }
     }
 
-    /// Decides what is due for one node, and when to look again.
-    fn look_at(&mut self, node: &NodeId) {
-        if self.under_way.contains(node) {
+    /// Decides what is due for one node at one system, and when to look again.
+    fn look_at(&mut self, system: usize, node: &NodeId) {
+        let (Some(outside), Some(queue)) =
+            (self.hands.outside.get(system), self.queues.get_mut(system))
+        else {
+            return;
+        };
+        if queue.is_under_way(node) {
             // It is looked at when the call has ended.
             return;
         }
+        let pair = (system, node.clone());
         let now = self.hands.office.clock.now();
         let next = self.hands.office.store.read(|view| {
-            view.node(node.as_str()).map_or(Next::Nothing, |node| external::next(&node.value, now))
+            let found = view.node(node.as_str());
+            found.map_or(Next::Nothing, |found| next_of(view, &found.value, outside, now))
         });
-        let ask_at = self.ask_at.get(node).copied().filter(|at| now < *at);
-        let wake_at = match next {
-            Next::Call(Call::AskDrained) if ask_at.is_some() => ask_at,
-            Next::Wait(at) => Some(at),
-            Next::Call(_) => {
-                if self.queued.insert(node.clone()) {
-                    self.queue.push_back(node.clone());
-                }
-                None
-            }
+        let ask_at = self.ask_at.get(&pair).copied().filter(|at| now < *at);
+        let (rank, wake_at) = match next {
+            Next::Ask(_) if ask_at.is_some() => (None, ask_at),
+            Next::Wait(at) => (None, Some(at)),
+            Next::Tell(wish) => (Some(Rank::of(wish.state)), None),
+            Next::Ask(_) | Next::Release(_) => (Some(Rank::Ask), None),
             Next::Nothing => {
-                self.ask_at.remove(node);
-                None
+                self.ask_at.remove(&pair);
+                (None, None)
             }
         };
-        self.alarms.set(node, wake_at);
+        match rank {
+            Some(rank) => queue.push(node, rank),
+            None => queue.drop(node),
+        }
+        self.alarms.set(&pair, wake_at);
     }
 
     fn start_calls(&mut self) {
-        while self.under_way.len() < CALLS_MAX
-            && let Some(node) = self.queue.pop_front()
-        {
-            self.queued.remove(&node);
-            self.under_way.insert(node.clone());
-            let (hands, of) = (self.hands.clone(), node.clone());
-            let call = self.calls.spawn(async move { hands.call(&of).await });
-            self.called.insert(call.id(), node);
+        for (system, queue) in self.queues.iter_mut().enumerate() {
+            while let Some(node) = queue.pop() {
+                let (hands, of) = (self.hands.clone(), node.clone());
+                let call = self.calls.spawn(async move { hands.call(system, &of).await });
+                self.called.insert(call.id(), (system, node));
+            }
         }
     }
 
@@ -229,212 +246,73 @@ impl Desk {
             Ok((task, ended)) => (task, Some(ended)),
             Err(death) => (death.id(), None),
         };
-        let Some(node) = self.called.remove(&task) else { return };
-        self.under_way.remove(&node);
+        let Some(pair) = self.called.remove(&task) else { return };
+        let (system, node) = &pair;
+        if let Some(queue) = self.queues.get_mut(*system) {
+            queue.ended(node);
+        }
         match ended {
-            Some(Ended::Noted | Ended::Moot) => self.look_at(&node),
-            Some(Ended::StillDraining) => {
-                self.ask_at.extend(later(ASK_EVERY).map(|at| (node.clone(), at)));
-                self.look_at(&node);
+            Some(Ended::Noted) => self.look_at(*system, node),
+            Some(Ended::StillDraining { deadline }) => {
+                // And at its deadline, for what is left then.
+                let at =
+                    later(ASK_EVERY).map(|at| if now < deadline { at.min(deadline) } else { at });
+                self.ask_at.extend(at.map(|at| (pair.clone(), at)));
+                self.look_at(*system, node);
             }
-            Some(Ended::Trouble) => self.alarms.set(&node, later(AFTER_TROUBLE)),
+            Some(Ended::Trouble) => self.alarms.set(&pair, later(AFTER_TROUBLE)),
             Some(Ended::Fenced) => self.fenced = true,
             None => {
                 error!(%node, "a call to a workload system panicked");
-                self.alarms.set(&node, later(AFTER_PANIC));
+                self.alarms.set(&pair, later(AFTER_PANIC));
             }
         }
     }
-}
 
-/// What calls need.
-#[derive(Clone)]
-struct Hands {
-    office: Arc<Office>,
-    schedulers: Schedulers,
-    fence: Fence,
-}
-
-/// What is to be said to the systems, as it was when it was decided.
-struct Work {
-    machine: Machine,
-    call: Call,
-    reason: String,
-    deadline: Timestamp,
-}
-
-/// What the systems say together.
-enum Answer {
-    /// These heard it; of a drain, these say that it is over.
-    Done(String),
-    StillDraining,
-    Failed {
-        system: String,
-        message: String,
-    },
-}
-
-impl Hands {
-    /// Does whatever is due for a node now.
-    async fn call(&self, node: &NodeId) -> Ended {
-        let work = match self.prepare(node).await {
-            Ok(Some(work)) => work,
-            Ok(None) => return Ended::Moot,
-            Err(error) => return trouble(node, &error),
-        };
-        let answer = self.ask_all(&work).await;
-        if let Answer::Failed { system, message } = &answer {
-            let what = work.call.as_str();
-            warn!(%node, system, what, message, "a workload system could not be told or asked");
-        }
-        match self.note(node, &work, &answer).await {
-            Ok(()) if matches!(answer, Answer::StillDraining) => Ended::StillDraining,
-            Ok(()) => Ended::Noted,
-            Err(error) => trouble(node, &error),
+    fn start_lists(&mut self) {
+        let now = self.hands.office.clock.now();
+        for (system, at) in self.list_at.iter_mut().enumerate() {
+            if at.is_some_and(|at| at <= now) {
+                *at = None;
+                let hands = self.hands.clone();
+                self.lists.spawn(async move { (system, hands.list(system).await) });
+            }
         }
     }
 
-    /// What is due, written down before it is done; `None` if nothing is.
-    async fn prepare(&self, node: &NodeId) -> Result<Option<Work>, Error> {
-        let caller = system(NAME);
-        let decide = |view: &View, now: Timestamp| {
-            let Some(found) = view.node(node.as_str()) else { return Ok((None, None)) };
-            let Next::Call(call) = external::next(&found.value, now) else {
-                return Ok((None, None));
-            };
-            let work = Some(work(&found.value, call, now));
-            let Call::Tell(told) = call else { return Ok((None, work)) };
-            let Some(telling) = external::telling(&found.value, told) else {
-                return Ok((None, work));
-            };
-            let mut sheet = Sheet::of(view, found);
-            sheet.amended(telling, Vec::new(), "tell");
-            let mut txn = Txn::at(now);
-            txn.fence(self.fence.clone());
-            sheet.write(&mut txn, &caller, Cause::Automatic, None, now)?;
-            Ok((Some(txn), work))
-        };
-        Ok(self.office.decide(decide).await?.1)
-    }
-
-    /// Calls every system, each for as long as it may take.
-    async fn ask_all(&self, work: &Work) -> Answer {
-        let calls = self.schedulers.iter().map(|system| async {
-            let answer = tokio::time::timeout(CALL_MAX, ask(&**system, work)).await;
-            let slow =
-                || Err(SchedulerError::Later(format!("no answer in {} s", CALL_MAX.as_secs())));
-            (system.name(), answer.unwrap_or_else(|_| slow()))
-        });
-        together(join_all(calls).await)
-    }
-
-    /// Writes down what came of it.
-    async fn note(&self, node: &NodeId, work: &Work, answer: &Answer) -> Result<(), Error> {
-        let caller = system(NAME);
-        let decide = |view: &View, now: Timestamp| {
-            let Some(found) = view.node(node.as_str()) else { return Ok((None, ())) };
-            let mut sheet = Sheet::of(view, found);
-            match (answer, work.call) {
-                (Answer::Failed { system, message }, call) => {
-                    let (node, entries) = external::failed(&sheet.node, system, call, message, now);
-                    sheet.amended(node, entries, "tell");
+    fn listed(&mut self, listed: Result<(usize, Ended), JoinError>) {
+        let now = self.hands.office.clock.now();
+        let next = now.saturating_add(LIST_EVERY).ok();
+        match listed {
+            Ok((_, Ended::Fenced)) => self.fenced = true,
+            Ok((system, _)) => {
+                if let Some(at) = self.list_at.get_mut(system) {
+                    *at = next;
                 }
-                (Answer::Done(systems), Call::Tell(told)) => {
-                    let (node, entries) = external::heard(&sheet.node, systems, told, now);
-                    sheet.amended(node, entries, "tell");
-                }
-                (Answer::Done(_) | Answer::StillDraining, _) => {
-                    if let Some((node, entries)) = external::answered(&sheet.node, now) {
-                        sheet.amended(node, entries, "tell");
+            }
+            Err(death) => {
+                error!(%death, "listing a workload system panicked");
+                // Nobody knows which; those that can be listed are.
+                for (at, system) in self.list_at.iter_mut().zip(self.hands.outside.iter()) {
+                    if at.is_none() && system.abilities.list {
+                        *at = next;
                     }
                 }
             }
-            if let (Answer::Done(systems), Call::AskDrained) = (answer, work.call) {
-                end_drain(&mut sheet, systems, now);
-            }
-            if sheet.is_blank() {
-                return Ok((None, ()));
-            }
-            let mut txn = Txn::at(now);
-            txn.fence(self.fence.clone());
-            sheet.write(&mut txn, &caller, Cause::Automatic, None, now)?;
-            Ok((Some(txn), ()))
-        };
-        self.office.decide(decide).await.map(|_| ())
-    }
-}
-
-/// Ends the drain of a node, if it is still the one that was asked about.
-fn end_drain(sheet: &mut Sheet<'_>, systems: &str, now: Timestamp) {
-    let Duty::Draining { command: drain, done: false, .. } = &sheet.node.duty else { return };
-    let drain = *drain;
-    let Some(open) = sheet.open().into_iter().find(|open| open.id == drain) else { return };
-    let Some(moved) = command::drained(&sheet.node, &open, systems, now) else { return };
-    sheet.note(external::drained(&sheet.node, systems, now));
-    sheet.moved(moved, "drained");
-}
-
-fn work(node: &Node, call: Call, now: Timestamp) -> Work {
-    let machine = Machine {
-        id: node.id.to_string(),
-        hostname: node.machine.hostname.clone(),
-        labels: node.labels.clone(),
-    };
-    let reason = match node.duty.hold() {
-        Some(hold) if hold.reason.is_empty() => format!("by {}", hold.by),
-        Some(hold) => hold.reason.clone(),
-        None => String::new(),
-    };
-    let deadline = match node.duty {
-        Duty::Draining { deadline, .. } => deadline,
-        Duty::Active | Duty::Cordoned(_) | Duty::Terminated(_) => now,
-    };
-    Work { machine, call, reason, deadline }
-}
-
-async fn ask(system: &dyn Scheduler, work: &Work) -> Result<DrainStatus, SchedulerError> {
-    let Work { machine, call, reason, deadline } = work;
-    let done = |()| DrainStatus::Drained;
-    match call {
-        Call::Tell(Told::Cordon) => system.cordon(machine, reason).await.map(done),
-        Call::Tell(Told::Uncordon) => system.uncordon(machine).await.map(done),
-        Call::Tell(Told::Drain) => system.drain(machine, reason, *deadline).await.map(done),
-        Call::AskDrained => system.drain_status(machine).await,
-    }
-}
-
-/// What several answers come to. A node runs under one of the systems, perhaps: those that do not know it
-/// do not matter as long as one does.
-fn together(answers: Vec<(&'static str, Result<DrainStatus, SchedulerError>)>) -> Answer {
-    let mut done = Vec::new();
-    let mut unknown = None;
-    let mut draining = false;
-    for (system, answer) in answers {
-        match answer {
-            Ok(DrainStatus::Drained) => done.push(system),
-            Ok(DrainStatus::Draining { .. }) => draining = true,
-            Err(SchedulerError::UnknownNode(message)) => unknown = Some((system, message)),
-            Err(SchedulerError::Later(message) | SchedulerError::Refused(message)) => {
-                return Answer::Failed { system: system.to_owned(), message };
-            }
         }
     }
-    match unknown {
-        _ if draining => Answer::StillDraining,
-        Some((system, message)) if done.is_empty() => {
-            Answer::Failed { system: system.to_owned(), message }
+
+    fn list_soon(&mut self) {
+        let soon = self.hands.office.clock.now().saturating_add(LIST_SOON).ok();
+        for at in self.list_at.iter_mut().filter(|at| at.is_some()) {
+            *at = (*at).min(soon);
         }
-        Some(_) | None => Answer::Done(done.join(", ")),
     }
 }
 
-fn trouble(node: &NodeId, error: &Error) -> Ended {
-    if matches!(error, Error::Store(argosy_store::Error::Fenced)) {
-        return Ended::Fenced;
-    }
-    warn!(%error, %node, "could not write down what a workload system was told; trying again");
-    Ended::Trouble
+/// Whether a machine registered as something else than before: it booted, or has another name.
+fn is_made_anew(change: &DocumentChange<Node>) -> bool {
+    let before = change.before.as_ref().map(|before| &before.value.machine);
+    let after = change.after.as_ref().map(|after| &after.value.machine);
+    after.is_some() && before != after
 }
-
-#[cfg(test)]
-mod tests;

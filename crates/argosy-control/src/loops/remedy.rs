@@ -366,7 +366,7 @@ impl<'a> Desk<'a> {
                 if seen.get(&action.node) != Some(&node.revision) {
                     continue;
                 }
-                let stops = action.kind == ActionKind::Withdraw;
+                let stops = matches!(action.kind, ActionKind::Withdraw | ActionKind::StopDrain);
                 if !stops && view.pauses().any(|pause| pause.value.covers(&node.value)) {
                     continue;
                 }
@@ -419,10 +419,14 @@ impl<'a> Desk<'a> {
                 .iter()
                 .find(ours)
                 .and_then(|command| withdrawn(&before, command, &action.reason, now)),
-            ActionKind::Cordon | ActionKind::Drain | ActionKind::Uncordon => None,
+            ActionKind::Cordon
+            | ActionKind::StopDrain
+            | ActionKind::Drain
+            | ActionKind::Uncordon => None,
         };
         let kind = match action.kind {
-            ActionKind::Cordon => Some(CommandKind::Cordon),
+            // The node hears of a cordon, and goes on no longer.
+            ActionKind::Cordon | ActionKind::StopDrain => Some(CommandKind::Cordon),
             ActionKind::Drain => Some(CommandKind::Drain),
             ActionKind::Uncordon => Some(CommandKind::Uncordon),
             ActionKind::EnforceCordon | ActionKind::Withdraw => None,
@@ -430,7 +434,9 @@ impl<'a> Desk<'a> {
         if let Some(kind) = kind {
             let mut past = view.commands_of(node.value.id.as_str()).rev();
             let last = past.find(|command| command.value.kind == kind && command.value.automatic);
-            if last.and_then(|last| last.value.failed_until()).is_some_and(|until| now < until) {
+            let stops = action.kind == ActionKind::StopDrain;
+            let until = last.and_then(|last| last.value.failed_until()).filter(|_| !stops);
+            if until.is_some_and(|until| now < until) {
                 return Ok(false);
             }
             if kind == CommandKind::Uncordon {

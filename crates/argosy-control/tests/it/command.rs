@@ -108,7 +108,7 @@ pub(crate) async fn issue(world: &World, node: &str, text: &str) -> Result<Comma
 }
 
 /// The node itself.
-fn agent(node: &str) -> Caller {
+pub(crate) fn agent(node: &str) -> Caller {
     Caller {
         subject: format!("node-{node}"),
         role: Role::Node,
@@ -441,8 +441,9 @@ async fn f4_past_its_deadline_a_drain_is_forced_or_timed_out_and_never_drained()
     let world = World::with(Settings { nodes, ..quiet() }).await;
     for (id, pool, text, expected) in [
         ("n1", None, "DRAIN timeout=60", "DRAINING/ann: DRAIN TimedOut"),
-        ("n2", None, "DRAIN timeout=60 force=true", "DRAINING/ann: DRAIN Forced"),
-        ("n3", Some("hard"), "DRAIN timeout=60", "DRAINING/ann: DRAIN Forced"),
+        // Forced is what the node says that it ended; until it does, it has a minute.
+        ("n2", None, "DRAIN timeout=60 force=true", "DRAINING/ann: DRAIN acknowledged"),
+        ("n3", Some("hard"), "DRAIN timeout=60", "DRAINING/ann: DRAIN acknowledged"),
         ("n4", Some("hard"), "DRAIN timeout=60 force=false", "DRAINING/ann: DRAIN TimedOut"),
     ] {
         let pool = pool.map(str::to_owned);
@@ -454,8 +455,10 @@ async fn f4_past_its_deadline_a_drain_is_forced_or_timed_out_and_never_drained()
         world.pass(seconds(2)).await;
         check(&world, id, expected);
         // Too late: nobody believes that nothing ran at the deadline.
-        say(&world, id, drain, Outcome::Drained).await.unwrap();
-        check(&world, id, expected);
+        let late = if id == "n2" { Outcome::Forced } else { Outcome::Drained };
+        say(&world, id, drain, late).await.unwrap();
+        let ended = if id == "n2" { "Forced" } else { "TimedOut" };
+        check(&world, id, &format!("DRAINING/ann: DRAIN {ended}"));
     }
 }
 
@@ -501,8 +504,10 @@ async fn f7_a_restart_mid_drain_changes_neither_deadline_nor_promise() {
     issue(&world, "n1", "DRAIN timeout=60").await.unwrap();
     fetch(&world, "n1", Wire::Argosy).await;
     let world = world.restart(quiet()).await;
-    world.pass(seconds(75)).await;
-    check(&world, "n1", "DRAINING/ann: DRAIN TimedOut, DRAIN Forced");
+    world.pass(seconds(62)).await;
+    check(&world, "n1", "DRAINING/ann: DRAIN TimedOut, DRAIN acknowledged");
+    world.pass(seconds(60)).await;
+    check(&world, "n1", "DRAINING/ann: DRAIN TimedOut, DRAIN TimedOut");
 }
 
 #[tokio::test(start_paused = true)]
@@ -943,4 +948,26 @@ async fn mutations(world: &World, after: Revision) -> BTreeMap<(u64, String), us
             }
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n7_a_drain_is_told_although_a_diagnostic_runs() {
+    let world = world_of(&["n1"]).await;
+    issue(&world, "n1", "RUN_DIAGNOSTIC test=stress seconds=3600").await.unwrap();
+    assert_eq!(told(&world, "n1", Wire::Argosy).await, "RUN_DIAGNOSTIC");
+    issue(&world, "n1", "DRAIN").await.unwrap();
+    assert_eq!(told(&world, "n1", Wire::Argosy).await, "DRAIN");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n8_a_node_on_which_many_diagnostics_wait_is_taken_out_of_service() {
+    let world = world_of(&["n1"]).await;
+    for seconds in 1..=32 {
+        issue(&world, "n1", &format!("RUN_DIAGNOSTIC seconds={seconds}")).await.unwrap();
+    }
+    let one_more = issue(&world, "n1", "RUN_DIAGNOSTIC").await;
+    assert!(matches!(one_more, Err(Error::TooMany(_))), "{one_more:?}");
+    issue(&world, "n1", "CORDON").await.unwrap();
+    issue(&world, "n1", "DRAIN").await.unwrap();
+    assert_eq!(told(&world, "n1", Wire::Argosy).await, "CORDON");
 }

@@ -1,8 +1,9 @@
 //! A workload system that does as it is told, and remembers what it was told.
 
-use argosy_control::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
+use argosy_control::scheduler::{
+    Abilities, Drain, DrainStatus, Listed, Machine, Out, Scheduler, SchedulerError,
+};
 use async_trait::async_trait;
-use jiff::Timestamp;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
@@ -18,15 +19,31 @@ pub(crate) enum Does {
 
 #[derive(Default)]
 pub(crate) struct Workload {
+    /// Where it is; another address is another system.
+    address: &'static str,
+    /// Whether it can be asked what it holds.
+    can_list: bool,
     calls: Mutex<Vec<String>>,
     script: Mutex<HashMap<String, Does>>,
-    /// What it believes of each node: `cordon`, `drain`, `uncordon`.
+    /// What it believes of each node: `cordon`, `drain`, `uncordon`; `theirs` if a person took it out.
     state: Mutex<BTreeMap<String, &'static str>>,
     /// How many jobs run on a node.
     jobs: Mutex<HashMap<String, u32>>,
+    /// The last drain that it was told.
+    drain: Mutex<Option<Drain>>,
 }
 
 impl Workload {
+    /// One that can be asked what it holds.
+    pub(crate) fn that_lists() -> Self {
+        Self { can_list: true, ..Self::default() }
+    }
+
+    /// One at another address.
+    pub(crate) fn at(address: &'static str) -> Self {
+        Self { address, ..Self::default() }
+    }
+
     /// What happens from now on when `n1 cordon` is called; `None` is success.
     pub(crate) fn when(&self, call: &str, does: Option<Does>) {
         let mut script = self.script.lock().unwrap();
@@ -39,6 +56,11 @@ impl Workload {
     /// Jobs run on a node.
     pub(crate) fn run(&self, node: &str, jobs: u32) {
         self.jobs.lock().unwrap().insert(node.to_owned(), jobs);
+    }
+
+    /// How many jobs run on a node.
+    pub(crate) fn jobs(&self, node: &str) -> u32 {
+        self.jobs.lock().unwrap().get(node).copied().unwrap_or(0)
     }
 
     /// Every call since the last time somebody asked, like `n1 cordon`.
@@ -56,13 +78,24 @@ impl Workload {
         self.state.lock().unwrap().get(node).copied().unwrap_or("uncordon")
     }
 
+    /// Somebody else changes what it believes of a node.
+    pub(crate) fn set(&self, node: &str, state: &'static str) {
+        self.state.lock().unwrap().insert(node.to_owned(), state);
+    }
+
+    /// The last drain that it was told.
+    pub(crate) fn last_drain(&self) -> Drain {
+        self.drain.lock().unwrap().clone().expect("a drain was told")
+    }
+
     async fn called(&self, machine: &Machine, what: &'static str) -> Result<(), SchedulerError> {
-        let call = format!("{} {what}", machine.id);
+        let name = self.name_of(machine)?;
+        let call = format!("{name} {what}");
         self.calls.lock().unwrap().push(call.clone());
         let does = self.script.lock().unwrap().get(&call).cloned();
         let set = || {
             if what != "status" {
-                self.state.lock().unwrap().insert(machine.id.clone(), what);
+                self.state.lock().unwrap().insert(name.clone(), what);
             }
         };
         match does {
@@ -87,6 +120,20 @@ impl Scheduler for Workload {
         "scripted"
     }
 
+    fn address(&self) -> String {
+        self.address.to_owned()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { list: self.can_list, cordon: true, drain: true }
+    }
+
+    /// Its hostname, up to the first dot.
+    fn name_of(&self, machine: &Machine) -> Result<String, SchedulerError> {
+        let host = machine.hostname.split('.').next().filter(|host| !host.is_empty());
+        Ok(machine.known_as.as_deref().or(host).unwrap_or(&machine.id).to_owned())
+    }
+
     async fn cordon(&self, machine: &Machine, _: &str) -> Result<(), SchedulerError> {
         self.called(machine, "cordon").await
     }
@@ -95,15 +142,42 @@ impl Scheduler for Workload {
         self.called(machine, "uncordon").await
     }
 
-    async fn drain(&self, machine: &Machine, _: &str, _: Timestamp) -> Result<(), SchedulerError> {
+    async fn drain(&self, machine: &Machine, drain: &Drain) -> Result<(), SchedulerError> {
+        *self.drain.lock().unwrap() = Some(drain.clone());
         self.called(machine, "drain").await
     }
 
-    async fn drain_status(&self, machine: &Machine) -> Result<DrainStatus, SchedulerError> {
+    async fn drain_status(
+        &self,
+        machine: &Machine,
+        drain: &Drain,
+    ) -> Result<DrainStatus, SchedulerError> {
         self.called(machine, "status").await?;
-        match self.jobs.lock().unwrap().get(&machine.id).copied().unwrap_or(0) {
-            0 => Ok(DrainStatus::Drained),
-            left => Ok(DrainStatus::Draining { left: Some(left), message: format!("{left} jobs") }),
-        }
+        let name = self.name_of(machine)?;
+        let left = self.jobs(&name);
+        let message = format!("{left} jobs");
+        Ok(match left {
+            0 => DrainStatus::Drained,
+            // Ends one job each time it is asked.
+            1.. if drain.over && drain.force => {
+                self.run(&name, left - 1);
+                DrainStatus::Ending { left: Some(left), message }
+            }
+            1.. => DrainStatus::Draining { left: Some(left), message },
+        })
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, SchedulerError> {
+        self.calls.lock().unwrap().push("list".to_owned());
+        let listed = |(name, state): (&String, &&str)| Listed {
+            name: name.clone(),
+            out: match *state {
+                "uncordon" => Out::InUse,
+                "theirs" => Out::ByOthers,
+                _ => Out::ByUs,
+            },
+            note: (*state).to_owned(),
+        };
+        Ok(self.state.lock().unwrap().iter().map(listed).collect())
     }
 }

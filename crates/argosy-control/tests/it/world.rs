@@ -154,6 +154,26 @@ impl World {
         World::start(settings, replica, outside, "two").await
     }
 
+    /// A process on what another left behind, with another workload system.
+    pub(crate) async fn elsewhere(
+        settings: Settings,
+        memory: Arc<Memory>,
+        workload: Arc<Workload>,
+    ) -> World {
+        let clock = Clock::simulated("2026-01-02T00:00:00Z".parse().unwrap());
+        let outside = Elsewhere {
+            cloud: Arc::default(),
+            post: Arc::default(),
+            provider: Mutex::new("gcp"),
+            more_clouds: BTreeMap::new(),
+            extensions: Extensions::default(),
+            workload: Some(workload),
+            clock,
+            ids: Ids::seeded(8),
+        };
+        World::start(settings, memory, Arc::new(outside), "two").await
+    }
+
     /// Another process on the same store.
     pub(crate) async fn another(&self, settings: Settings, holder: &str) -> World {
         World::start(settings, self.memory.clone(), self.outside.clone(), holder).await

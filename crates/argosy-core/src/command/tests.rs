@@ -1,4 +1,5 @@
 use super::*;
+use crate::external::{Party, Told, Wish, Work};
 use crate::fixture::at;
 use crate::health::{Finding, HealthState, Severity};
 use crate::node::fixture;
@@ -6,6 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use uuid::Uuid;
+
+/// The key of a workload system.
+const SLURM: &str = "slurm /usr/bin/scontrol";
 
 fn id(number: u128) -> CommandId {
     CommandId::new(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0000 + number))
@@ -86,7 +90,8 @@ impl Desk {
             }
             ("drained", _) => {
                 let due = self.due();
-                self.moved(drained(&self.node, &due, "slurm", at(self.now)));
+                self.workload(&due, true);
+                self.moved(concluded(&self.node, &due, &self.systems(), at(self.now)));
             }
             ("fetch", _) => {
                 if let Some((node, entries)) = fetched(&self.node, at(self.now)) {
@@ -96,7 +101,10 @@ impl Desk {
             }
             ("well", _) => self.node.health.state = HealthState::Healthy,
             ("lost", _) => self.node.liveness = Liveness::Unreachable,
-            ("told", _) => self.node.external.told = Told::Drain,
+            ("told", _) => {
+                let due = self.due();
+                self.workload(&due, false);
+            }
             (time, _) if time.starts_with('+') => {
                 self.now += time[1..].parse::<i64>().unwrap();
                 self.elapse();
@@ -104,6 +112,21 @@ impl Desk {
             _ => return self.issue(order(step)),
         }
         Ok(())
+    }
+
+    /// The workload system was told of the drain, and says whether it is over.
+    fn workload(&mut self, drain: &Command, over: bool) {
+        let told = Wish { command: Some(drain.id), ..Wish::of(Told::Drain) };
+        let (of, at, message) = (drain.id, at(self.now), "job 7".to_owned());
+        let work = Work { of, at, over, forced: false, last: false, message };
+        let party = Party { told: Some(told), work: Some(work), ..Party::default() };
+        self.node.external.parties.insert(SLURM.to_owned(), party);
+    }
+
+    /// The workload systems that are configured: one, once it was told.
+    fn systems(&self) -> Vec<String> {
+        let known = self.node.external.parties.contains_key(SLURM);
+        known.then(|| SLURM.to_owned()).into_iter().collect()
     }
 
     fn issue(&mut self, order: Order) -> Result<(), Refused> {
@@ -124,7 +147,9 @@ impl Desk {
     }
 
     fn due(&self) -> Command {
-        due(&self.waiting()).expect("something is due").clone()
+        let waiting = self.waiting();
+        let oldest = waiting.iter().min_by_key(|command| command.age());
+        (*oldest.expect("something is due")).clone()
     }
 
     fn ack(&mut self, command: &Command, outcome: &str) {
@@ -140,14 +165,15 @@ impl Desk {
             other => panic!("{other} is no outcome"),
         };
         let ack = Ack { outcome, progress: None, message: "says so".to_owned(), result };
-        self.moved(acknowledged(&self.node, command, ack, at(self.now)));
+        self.moved(acknowledged(&self.node, command, ack, &self.systems(), at(self.now)));
     }
 
     fn elapse(&mut self) {
         let open: Vec<Command> = self.waiting().into_iter().cloned().collect();
         for command in open {
             let waiting = self.waiting();
-            let moved = elapsed(&self.node, &command, &waiting, &self.settings, at(self.now));
+            let (settings, systems) = (&self.settings, self.systems());
+            let moved = elapsed(&self.node, &command, &waiting, settings, &systems, at(self.now));
             self.moved(moved);
         }
     }
@@ -251,15 +277,15 @@ fn f3_what_is_said_again_is_no_news() {
     let desk = Desk::after(node(), &["DRAIN", "ack Drained"]);
     let again = |outcome| {
         let ack = Ack { outcome, progress: Some(3), message: String::new(), result: None };
-        acknowledged(&desk.node, &desk.commands[0], ack, at(9))
+        acknowledged(&desk.node, &desk.commands[0], ack, &[], at(9))
     };
     for outcome in [None, Some(Outcome::Drained), Some(Outcome::Failed), Some(Outcome::Cancelled)] {
         assert_eq!(again(outcome), None, "{outcome:?}");
     }
     assert_eq!(delivered(&desk.node, &desk.commands[0], at(9)), None);
-    assert_eq!(drained(&desk.node, &desk.commands[0], "slurm", at(9)), None);
+    assert_eq!(concluded(&desk.node, &desk.commands[0], &[], at(9)), None);
     let late = at(1_000_000);
-    assert_eq!(elapsed(&desk.node, &desk.commands[0], &[], &desk.settings, late), None);
+    assert_eq!(elapsed(&desk.node, &desk.commands[0], &[], &desk.settings, &[], late), None);
 }
 
 #[test]
@@ -268,7 +294,7 @@ fn progress_only_grows_and_is_news_only_then() {
     let mut told = Vec::new();
     for percent in [None, None, Some(10), Some(10), Some(5), Some(200), Some(100)] {
         let ack = Ack { outcome: None, progress: percent, message: String::new(), result: None };
-        let moved = acknowledged(&desk.node, &desk.commands[0], ack, at(1));
+        let moved = acknowledged(&desk.node, &desk.commands[0], ack, &[], at(1));
         told.push(moved.is_some());
         desk.moved(moved);
     }
@@ -292,11 +318,19 @@ fn time_ends_what_nobody_else_does() {
         // F4: past the deadline, never drained.
         (&["DRAIN", "deliver", "+3599"], "DRAINING/ann: DRAIN acknowledged"),
         (&["DRAIN", "deliver", "+3600"], "DRAINING/ann (done): DRAIN TimedOut"),
-        (&["DRAIN force=true", "deliver", "+3600"], "DRAINING/ann (done): DRAIN Forced"),
+        // Forced is what somebody ended, and said so.
+        (&["DRAIN force=true", "deliver", "+3600"], "DRAINING/ann: DRAIN acknowledged"),
+        (&["DRAIN force=true", "deliver", "+3660"], "DRAINING/ann (done): DRAIN TimedOut"),
+        (
+            &["DRAIN force=true", "deliver", "+3600", "ack Forced"],
+            "DRAINING/ann (done): DRAIN Forced",
+        ),
         (&["DRAIN timeout=60", "deliver", "+60"], "DRAINING/ann (done): DRAIN TimedOut"),
-        // The workload system drains it, with or without the node; but only the node can force.
+        // The workload system drains it, with or without the node.
         (&["DRAIN", "told", "+3599"], "DRAINING/ann: DRAIN pending"),
-        (&["DRAIN force=true", "told", "+3600"], "DRAINING/ann (done): DRAIN TimedOut"),
+        (&["DRAIN force=true", "told", "+3600"], "DRAINING/ann: DRAIN pending"),
+        (&["DRAIN force=true", "told", "+3900"], "DRAINING/ann (done): DRAIN TimedOut"),
+        (&["DRAIN", "told", "+3660"], "DRAINING/ann (done): DRAIN TimedOut"),
         (&["DRAIN", "told", "drained"], "DRAINING/ann (done): DRAIN Drained"),
         // Fetched, and never mentioned again.
         (&["CORDON", "deliver", "+599"], "CORDONED/ann: CORDON acknowledged"),
@@ -366,7 +400,7 @@ fn findings_of_events_end_when_an_operator_or_a_diagnostic_says_so() {
         let result = passed.map(|passed| json!({ "passed": passed }));
         let (outcome, message) = (Some(Outcome::Completed), String::new());
         let ack = Ack { outcome, progress: None, message, result };
-        desk.moved(acknowledged(&desk.node, &due, ack, at(desk.now)));
+        desk.moved(acknowledged(&desk.node, &due, ack, &[], at(desk.now)));
     };
     for (steps, said, left) in [
         (&["CORDON", "ack Completed", "UNCORDON"][..], None, 0),
@@ -541,18 +575,22 @@ fn a_drain_keeps_what_it_was_promised() {
     desk.step("+3599").unwrap();
     assert_eq!(desk.line(), "DRAINING/ann: DRAIN acknowledged");
     desk.step("+1").unwrap();
+    desk.step("ack Forced").unwrap();
     assert_eq!(desk.line(), "DRAINING/ann (done): DRAIN Forced");
 }
 
 #[test]
-fn no_more_commands_wait_than_a_node_can_ever_take() {
+fn r2_n8_no_more_diagnostics_wait_than_a_node_can_ever_take() {
     let mut desk = Desk::new(node());
     for seconds in 1..=PENDING_MAX {
         desk.step(&format!("RUN_DIAGNOSTIC seconds={seconds}")).unwrap();
     }
     let refused = desk.step("RUN_DIAGNOSTIC").unwrap_err();
     assert!(matches!(refused, Refused::TooMany(_)));
-    assert!(matches!(desk.step("DRAIN"), Err(Refused::TooMany(_))));
+    // N8: what takes it out of service has its place, and goes first (N7).
+    desk.step("auto CORDON").unwrap();
+    assert_eq!(due(&desk.node, &desk.waiting()).map(|due| due.kind), Some(CommandKind::Cordon));
+    desk.step("DRAIN").unwrap();
     desk.step("TERMINATE").unwrap();
     assert_eq!(desk.waiting().len(), 1, "what ends all others always has a place");
 }
@@ -564,7 +602,7 @@ fn a_result_too_long_to_keep_ends_the_command_all_the_same() {
         let result = Some(Value::String("x".repeat(len)));
         let message = "é".repeat(REASON_LEN_MAX);
         let ack = Ack { outcome: Some(Outcome::Completed), progress: None, message, result };
-        let moved = acknowledged(&desk.node, &desk.commands[0], ack, at(1)).unwrap();
+        let moved = acknowledged(&desk.node, &desk.commands[0], ack, &[], at(1)).unwrap();
         let CommandState::Done { message, result, .. } = moved.command.state else { panic!() };
         assert_eq!(result.unwrap().is_string(), kept);
         assert_eq!(message.len(), REASON_LEN_MAX);
@@ -611,7 +649,7 @@ fn holds(before: &Desk, after: &Desk) -> Result<(), TestCaseError> {
         draining.push(command);
     }
     prop_assert_eq!(draining, open_drains, "who drains has an open drain, and the reverse");
-    prop_assert!(after.waiting().len() <= PENDING_MAX);
+    prop_assert!(after.waiting().len() <= PENDING_MAX + 2);
     // The ledger alone tells the same story.
     let mut told: BTreeMap<CommandId, Vec<&str>> = BTreeMap::new();
     let mut word = Some("UNHEALTHY");
@@ -660,13 +698,17 @@ fn command_fsm() {
                     }
                     (4 | 5, Some(some)) => desk.moved(delivered(&desk.node, &some, now)),
                     (6 | 7, Some(some)) => desk.ack(&some, outcomes[outcome]),
-                    (8, Some(some)) => desk.moved(drained(&desk.node, &some, "slurm", now)),
+                    (8, Some(some)) => {
+                        desk.workload(&some, automatic);
+                        desk.moved(concluded(&desk.node, &some, &desk.systems(), now));
+                    }
                     (9, Some(some)) => desk.moved(enforced(&desk.node, &some, now)),
                     (10, _) => {
                         desk.node.health.state =
                             if automatic { HealthState::Healthy } else { HealthState::Unhealthy };
-                        desk.node.external.told =
-                            if outcome < 4 { Told::Drain } else { Told::Uncordon };
+                        if outcome < 4 {
+                            desk.node.external.parties.clear();
+                        }
                     }
                     _ => {
                         let times = [0, 1, 60, 599, 600, 3599, 3600, 100_000];

@@ -58,6 +58,7 @@ fn started(
         ActionKind::Cordon => active && !pending,
         ActionKind::EnforceCordon | ActionKind::Withdraw => active && pending,
         ActionKind::Drain => ours && matches!(node.duty, Duty::Cordoned(_)),
+        ActionKind::StopDrain => ours && matches!(node.duty, Duty::Draining { done: false, .. }),
         ActionKind::Uncordon => ours,
     };
     if !fits {
@@ -69,7 +70,7 @@ fn started(
         && fleet.excuse.is_none()
         && of.unreachable_for.is_some_and(|time| act_after <= time);
     let evidence = match kind {
-        ActionKind::Withdraw => true,
+        ActionKind::Withdraw | ActionKind::StopDrain => true,
         ActionKind::Uncordon => !node.is_bad() && of.heard,
         ActionKind::Cordon | ActionKind::EnforceCordon | ActionKind::Drain => {
             (sick && of.heard) || (lost && node.health.reason != POLICY_ERROR)
@@ -80,7 +81,7 @@ fn started(
 
 /// Whether a pause or a breaker forbids an action (I3).
 fn stopped(kind: ActionKind, node: &Node, fleet: &Fleet<'_>, plan: &Plan) -> Option<String> {
-    if kind == ActionKind::Withdraw {
+    if matches!(kind, ActionKind::Withdraw | ActionKind::StopDrain) {
         return None;
     }
     if fleet.pauses.iter().any(|pause| pause.covers(node)) {

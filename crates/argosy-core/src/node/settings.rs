@@ -94,8 +94,11 @@ pub struct PoolSettings {
     pub warm_up: SignedDuration,
     /// How long a drain may take, if nobody says otherwise.
     pub drain_for: SignedDuration,
-    /// Whether a drain that ran out of time counts as forced or only as timed out.
+    /// Whether what is left at the deadline of a drain is ended by force, if nobody says otherwise.
     pub drain_force: bool,
+    /// For how long nothing may use a GPU before a node says that its work has ended: work that loads, or is between
+    /// two steps, uses none either.
+    pub drain_quiet: SignedDuration,
     /// How long a command may stay undelivered.
     pub command_life: SignedDuration,
     /// How long an automatic cordon waits for the node to fetch it before it holds anyway.
@@ -187,6 +190,7 @@ impl Default for PoolSettings {
             warm_up: SignedDuration::from_mins(15),
             drain_for: SignedDuration::from_mins(60),
             drain_force: false,
+            drain_quiet: SignedDuration::from_secs(10),
             command_life: SignedDuration::from_mins(10),
             cordon_grace: SignedDuration::from_secs(15),
             remedy: Remedy::Cordon,

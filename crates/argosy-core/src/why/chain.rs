@@ -186,13 +186,14 @@ impl<'a> Teller<'a> {
             }
             What::External { system, what, ok, message } => {
                 let colon = if message.is_empty() { "" } else { ": " };
-                let told = if *ok { "was told" } else { "could not be told" };
-                self.say(
-                    noted,
-                    "external",
-                    format!("{system} {told}: {what}{colon}{message}"),
-                    none(),
-                );
+                let told = match (what.as_str(), ok) {
+                    // What it was found to hold, or said itself.
+                    ("seen", _) => format!("{system}: {message}"),
+                    ("drained", true) => format!("{system} says: {message}"),
+                    (_, true) => format!("{system} was told: {what}{colon}{message}"),
+                    (_, false) => format!("{system} could not be told: {what}{colon}{message}"),
+                };
+                self.say(noted, "external", told, none());
             }
             What::Flag { flag, raised, message } => {
                 let told = if *raised { "raised" } else { "lowered" };

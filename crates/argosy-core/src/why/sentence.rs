@@ -16,7 +16,10 @@ pub(super) fn summary(node: &Node, commands: &[&Command], now: Timestamp) -> Str
         Duty::Active => active(node, now),
         Duty::Cordoned(hold) => format!(" because {}{}", taken_out(hold), return_of(node, now)),
         Duty::Draining { hold, deadline, done, .. } => {
-            let until = if *done {
+            let left = node.external.left.as_ref().filter(|_| *done && !node.is_emptied());
+            let until = if let Some(left) = left {
+                format!("; the drain ended at its deadline with work left: {}", left.what)
+            } else if *done {
                 "; the drain has ended".to_owned()
             } else {
                 format!("; what runs there has until {} to end", time(*deadline))
@@ -233,6 +236,7 @@ fn advice(flag: Flag, message: &str) -> String {
         Flag::CommandChannelDown => "look at why it does not fetch its commands",
         Flag::Noisy => "look at what floods it with events",
         Flag::ExternalFailed => "look at why the workload system cannot be told",
+        Flag::ExternalDiffers => "look at what was changed in the workload system",
     };
     format!("{what}: {message}")
 }

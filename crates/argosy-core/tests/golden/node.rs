@@ -2,6 +2,7 @@
 
 use crate::{at, check, object};
 use argosy_core::command::{CommandKind, Outcome};
+use argosy_core::external::{LeftOver, Out, Party, Seen, Wish, Work};
 use argosy_core::health::{
     Check, Ends, Event, EventType, Finding, Health, HealthState, Metric, Severity, Sighting, System,
 };
@@ -157,13 +158,53 @@ fn node() -> Node {
             reason: "pool h100 5/5".to_owned(),
             since: at(5),
         }),
-        external: External {
-            told: Told::Cordon,
-            telling: Some(Told::Drain),
-            failures: 1,
-            retry_at: Some(at(7)),
-        },
+        external: external(),
     }
+}
+
+fn external() -> External {
+    let wish = |state| Wish {
+        state,
+        reason: "new fans".to_owned(),
+        deadline: Some(at(3600)),
+        force: true,
+        command: Some(command()),
+    };
+    let party = Party {
+        told: Some(wish(Told::Cordon)),
+        told_at: Some(at(6)),
+        telling: Some(wish(Told::Drain)),
+        name: "gpu17".to_owned(),
+        former: vec!["gpu16".to_owned()],
+        seen: Some(Seen { at: at(7), out: Out::ByOthers, note: "DOWN root: disk".to_owned() }),
+        work: Some(Work {
+            of: command(),
+            at: at(7),
+            over: false,
+            forced: true,
+            last: true,
+            message: "job 7".to_owned(),
+        }),
+        failures: 1,
+        retry_at: Some(at(7)),
+        failure: "ExternalDrainFailed: slurm: down".to_owned(),
+    };
+    let parties = BTreeMap::from([
+        ("agent".to_owned(), Party::default()),
+        ("slurm /usr/bin/scontrol".to_owned(), party),
+    ]);
+    External { parties, left: Some(LeftOver { of: command(), what: "job 7".to_owned() }) }
+}
+
+/// Earlier builds had one word for all workload systems.
+#[test]
+fn r2_n21_who_was_told_what_is_asked_anew_of_a_node_of_an_earlier_build() {
+    let mut old = serde_json::to_value(node()).unwrap();
+    old["external"] = json!({
+        "told": "Cordon", "telling": "Drain", "failures": 1, "retry_at": "2025-10-28T12:00:07Z",
+    });
+    let read: Node = serde_json::from_value(old).unwrap();
+    assert_eq!(read.external, External::default());
 }
 
 fn findings() -> Vec<Finding> {

@@ -10,7 +10,9 @@ mod pod;
 
 use super::{SettingsError, one_line};
 use argosy_control::clock::Clock;
-use argosy_control::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
+use argosy_control::scheduler::{
+    Abilities, Drain, DrainStatus, Listed, Machine, Scheduler, SchedulerError,
+};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use http::Response;
@@ -81,6 +83,7 @@ pub enum NodeName {
 /// are left alone; nothing is evicted after the deadline of a drain, or after it was called off.
 pub struct KubernetesScheduler {
     client: Client,
+    address: String,
     names: Names,
     grace_s: Option<u32>,
     force: bool,
@@ -141,6 +144,7 @@ impl KubernetesScheduler {
         config.reset_reader_on_write = true;
         // A disruption budget says 429, too, and whoever asked is to hear it.
         config.default_retry = false;
+        let address = config.cluster_url.to_string();
         let limit = |answer: Response<Box<DynBody>>| {
             answer.map(|body| Limited::new(body, ANSWER_BYTES_MAX))
         };
@@ -152,6 +156,7 @@ impl KubernetesScheduler {
         Ok(Self {
             names: Names::new(settings.node, clock),
             client,
+            address,
             grace_s,
             force: settings.force,
             clock,
@@ -287,13 +292,22 @@ impl KubernetesScheduler {
         &self,
         node: &str,
         deadline: Option<Timestamp>,
+        force: bool,
     ) -> Result<DrainStatus, SchedulerError> {
         let left = self.left(node).await?;
+        let asked = left.iter().all(|pod| pod.leaving);
         let over = deadline.is_none_or(|deadline| deadline <= self.clock.now());
         let fates = if !over {
             self.evict(left, true).await
-        } else if self.force && deadline.is_some() {
-            self.evict(left, false).await
+        } else if force && deadline.is_some() {
+            let fates = self.evict(left, false).await;
+            // Those who are leaving anyway are not ended by us.
+            return Ok(match pod::sum_up(fates, true)? {
+                DrainStatus::Draining { left, message } if !asked => {
+                    DrainStatus::Ending { left, message }
+                }
+                status => status,
+            });
         } else {
             left.into_iter().map(|pod| (pod, Fate::Stays)).collect()
         };
@@ -307,6 +321,18 @@ impl Scheduler for KubernetesScheduler {
         "kubernetes"
     }
 
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { list: true, cordon: true, drain: true }
+    }
+
+    fn name_of(&self, machine: &Machine) -> Result<String, SchedulerError> {
+        self.names.key(machine)
+    }
+
     async fn cordon(&self, machine: &Machine, reason: &str) -> Result<(), SchedulerError> {
         let wish = Wish::Out { reason, deadline: None };
         self.call(self.bring(machine, &wish)).await.map(drop)
@@ -316,35 +342,46 @@ impl Scheduler for KubernetesScheduler {
         self.call(self.bring(machine, &Wish::In)).await.map(drop)
     }
 
-    async fn drain(
-        &self,
-        machine: &Machine,
-        reason: &str,
-        deadline: Timestamp,
-    ) -> Result<(), SchedulerError> {
-        let wish = Wish::Out { reason, deadline: Some(deadline) };
+    async fn drain(&self, machine: &Machine, drain: &Drain) -> Result<(), SchedulerError> {
+        let Drain { reason, deadline, .. } = drain;
+        let wish = Wish::Out { reason, deadline: Some(*deadline) };
         self.call(async {
             let name = self.bring(machine, &wish).await?;
-            self.push_on(&name, Some(deadline)).await.map(drop)
+            // What is ended by force is ended by who asks: then it is known that it was.
+            self.push_on(&name, Some(*deadline), false).await.map(drop)
         })
         .await
     }
 
-    async fn drain_status(&self, machine: &Machine) -> Result<DrainStatus, SchedulerError> {
+    async fn drain_status(
+        &self,
+        machine: &Machine,
+        drain: &Drain,
+    ) -> Result<DrainStatus, SchedulerError> {
         self.call(async {
             let (name, node) = self.find(machine).await?;
-            let status = self.push_on(&name, mark::deadline(&node)).await?;
+            let force = self.force || drain.force;
+            let status = self.push_on(&name, mark::deadline(&node), force).await?;
             if mark::is_out(&node) {
                 return Ok(status);
             }
             let left = match status {
-                DrainStatus::Drained => Some(0),
-                DrainStatus::Draining { left, .. } => left,
+                DrainStatus::Drained | DrainStatus::Forced => Some(0),
+                DrainStatus::Draining { left, .. } | DrainStatus::Ending { left, .. } => left,
             };
             let message = format!("node {name} is no longer cordoned in Kubernetes");
             Ok(DrainStatus::Draining { left, message })
         })
         .await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, SchedulerError> {
+        let nodes = name::all(&self.client, |node| {
+            let (out, note) = mark::shown(node);
+            let named = self.names.keys_of(node).into_iter();
+            named.map(|name| Listed { name, out, note: note.clone() }).collect::<Vec<_>>()
+        });
+        Ok(nodes.await?.into_iter().flatten().collect())
     }
 }
 

@@ -1,15 +1,17 @@
 //! Slurm, by its own program `scontrol`.
 //!
 //! What a newcomer gets wrong: Slurm has no cordon. A node that is drained gets no new jobs, and those it
-//! has run to their end; so a cordon and a drain are the same there, and nothing is ever killed.
+//! has run to their end; so a cordon and a drain are the same there. Jobs are only cancelled past the deadline of
+//! a drain that says so.
 
 mod program;
 mod shown;
 
 use super::{SettingsError, one_line};
-use argosy_control::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
+use argosy_control::scheduler::{
+    Abilities, Drain, DrainStatus, Listed, Machine, Out, Scheduler, SchedulerError,
+};
 use async_trait::async_trait;
-use jiff::Timestamp;
 use program::{Program, Said};
 use shown::Shown;
 use std::path::PathBuf;
@@ -35,11 +37,19 @@ pub struct SlurmSettings {
 pub struct SlurmScheduler {
     scontrol: Program,
     squeue: Program,
+    scancel: Program,
+    address: String,
     name_label: Option<String>,
 }
 
 /// How a reason of ours begins; by this we know it again.
 const OURS: &str = "argosy:";
+
+/// What stands in a reason of ours between it and the one that was there before.
+const BEFORE: &str = "; before: ";
+
+/// The most that is read of all nodes together: 2 KiB each for thirty thousand.
+const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The longest reason, in characters. `sinfo -R` prints 20 of them, `scontrol show node` all.
 const REASON_MAX: usize = 200;
@@ -67,19 +77,22 @@ impl SlurmScheduler {
             let message = "must be a name to look for in PATH, or a path from the root";
             return Err(SettingsError::new("scontrol", message));
         }
-        let [scontrol, squeue] = Program::two(
-            settings.scontrol.clone(),
-            settings.scontrol.with_file_name("squeue"),
-            settings.conf,
+        let conf = settings.conf.as_ref().map(|conf| format!(" {}", conf.display()));
+        let address = format!("{}{}", settings.scontrol.display(), conf.unwrap_or_default());
+        let beside = |name| settings.scontrol.with_file_name(name);
+        let [scontrol, squeue, scancel] = Program::of_one(
+            [settings.scontrol.clone(), beside("squeue"), beside("scancel")],
+            settings.conf.as_ref(),
         );
-        Ok(Self { scontrol, squeue, name_label: settings.name_label })
+        Ok(Self { scontrol, squeue, scancel, address, name_label: settings.name_label })
     }
 
     /// What the machine is called in Slurm.
     fn node(&self, machine: &Machine) -> Result<String, SchedulerError> {
-        let name = match &self.name_label {
-            None => machine.hostname.split('.').next().unwrap_or_default(),
-            Some(label) => machine.labels.get(label).unwrap_or_default(),
+        let name = match (&machine.known_as, &self.name_label) {
+            (Some(name), _) => name,
+            (None, None) => machine.hostname.split('.').next().unwrap_or_default(),
+            (None, Some(label)) => machine.labels.get(label).unwrap_or_default(),
         };
         if name.is_empty() {
             let id = one_line(&machine.id, NAME_MAX);
@@ -123,14 +136,25 @@ impl SlurmScheduler {
             // Drained by somebody else: it gets no work, and their reason is theirs.
             (Some(_), false) if shown.drain => return Ok(()),
             // Down for a reason of somebody else, which Slurm has only one place for.
-            (Some(theirs), false) => format!("{reason}; before: {theirs}"),
-            (None, _) | (Some(_), true) => reason.to_owned(),
+            (Some(theirs), false) => format!("{reason}{BEFORE}{theirs}"),
+            // What was there before us stays known, however often we say something else.
+            (Some(ours), true) => match ours.split_once(BEFORE) {
+                Some((_, theirs)) => format!("{reason}{BEFORE}{theirs}"),
+                None => reason.to_owned(),
+            },
+            (None, _) => reason.to_owned(),
         };
         let reason = format!("{OURS} {}", cleaned(&reason));
         if shown.drain && shown.reason.as_ref() == Some(&reason) {
             return Ok(());
         }
         self.update(&node, &["State=DRAIN", &format!("Reason={reason}")]).await
+    }
+
+    /// Cancels what is left on a node.
+    async fn cancel(&self, node: &str, jobs: &[String]) -> Result<(), SchedulerError> {
+        let words: Vec<&str> = jobs.iter().map(String::as_str).collect();
+        self.scancel.run(&words).await?.or_explain(node).map(drop)
     }
 
     /// The jobs that are on a node, each once.
@@ -153,6 +177,18 @@ impl Scheduler for SlurmScheduler {
         "slurm"
     }
 
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { list: true, cordon: true, drain: true }
+    }
+
+    fn name_of(&self, machine: &Machine) -> Result<String, SchedulerError> {
+        self.node(machine)
+    }
+
     async fn cordon(&self, machine: &Machine, reason: &str) -> Result<(), SchedulerError> {
         self.take_out(machine, reason).await
     }
@@ -164,21 +200,29 @@ impl Scheduler for SlurmScheduler {
             return Ok(());
         }
         // Not `RESUME`, which would also bring back a node that somebody has set down.
-        self.update(&node, &["State=UNDRAIN"]).await
+        self.update(&node, &["State=UNDRAIN"]).await?;
+        // Slurm takes a node back by itself only if it is down for the reason that Slurm gave.
+        let before = shown.reason.as_deref().and_then(|reason| reason.split_once(BEFORE));
+        if let Some((_, theirs)) = before
+            && self.show(&node).await?.is_down()
+        {
+            self.update(&node, &[&format!("Reason={theirs}")]).await?;
+        }
+        Ok(())
     }
 
-    /// Jobs run to their end, whatever the deadline: Slurm's own limits of time are for those who
-    /// submit them. People see it in the reason.
-    async fn drain(
-        &self,
-        machine: &Machine,
-        reason: &str,
-        deadline: Timestamp,
-    ) -> Result<(), SchedulerError> {
+    /// Jobs run to their end: Slurm's own limits of time are for those who submit them. People see the deadline in
+    /// the reason.
+    async fn drain(&self, machine: &Machine, drain: &Drain) -> Result<(), SchedulerError> {
+        let Drain { reason, deadline, .. } = drain;
         self.take_out(machine, &format!("drain until {deadline:.0}, {reason}")).await
     }
 
-    async fn drain_status(&self, machine: &Machine) -> Result<DrainStatus, SchedulerError> {
+    async fn drain_status(
+        &self,
+        machine: &Machine,
+        drain: &Drain,
+    ) -> Result<DrainStatus, SchedulerError> {
         let node = self.node(machine)?;
         let shown = self.show(&node).await?;
         if shown.drained() {
@@ -188,7 +232,7 @@ impl Scheduler for SlurmScheduler {
         let jobs = self.jobs(&node).await.ok();
         let left = jobs.as_ref().map(|jobs| u32::try_from(jobs.len()).unwrap_or(u32::MAX));
         let state = &shown.state;
-        let message = match jobs {
+        let message = match &jobs {
             _ if !shown.drain => {
                 format!("node {node} is {state}, and no longer drained in Slurm")
             }
@@ -199,7 +243,39 @@ impl Scheduler for SlurmScheduler {
                 format!("node {node} is {state}, jobs on it: {}{more}", named.join(", "))
             }
         };
+        if let (true, Some(jobs)) = (drain.over && drain.force && shown.drain, &jobs)
+            && !jobs.is_empty()
+        {
+            self.cancel(&node, jobs).await?;
+            return Ok(DrainStatus::Ending { left, message });
+        }
         Ok(DrainStatus::Draining { left, message })
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, SchedulerError> {
+        let said = self.scontrol.run_within(&["show", "node"], LIST_BYTES_MAX).await?;
+        let text = said.or_explain("")?;
+        Ok(Shown::all(&text).filter_map(|(name, shown)| shown.listed(name)).collect())
+    }
+}
+
+impl Shown {
+    /// What it says of the node; `None` while Slurm itself does not know.
+    fn listed(&self, name: &str) -> Option<Listed> {
+        let out = match (self.drain, self.ours()) {
+            (true, true) => Out::ByUs,
+            (true, false) => Out::ByOthers,
+            (false, _) if self.is_unknown() => return None,
+            (false, _) if self.is_down() => Out::ByOthers,
+            (false, _) => Out::InUse,
+        };
+        let reason = self.reason.as_ref().map(|reason| format!(" {reason}")).unwrap_or_default();
+        // The state of a node in use changes with each job, which is no news.
+        let note = match out {
+            Out::InUse => String::new(),
+            Out::ByUs | Out::ByOthers => one_line(&format!("{}{reason}", self.state), REASON_MAX),
+        };
+        Some(Listed { name: name.to_owned(), out, note })
     }
 }
 

@@ -6,7 +6,9 @@
 use super::{SettingsError, one_line};
 use crate::outbound::{self, Allow, Outbound, Secret};
 use argosy_control::clock::Clock;
-use argosy_control::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
+use argosy_control::scheduler::{
+    Abilities, Drain, DrainStatus, Listed, Machine, Scheduler, SchedulerError,
+};
 use async_trait::async_trait;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -46,6 +48,7 @@ pub struct WebhookScheduler {
     uncordon_url: Option<String>,
     drain_url: Option<String>,
     drain_status_url: Option<String>,
+    address: String,
     headers: HeaderMap,
     secret: Option<Secret>,
     outbound: Outbound,
@@ -91,6 +94,7 @@ impl WebhookScheduler {
             let message = format!("must be more than nothing and at most {max_s}s");
             return Err(SettingsError::new("timeout", message));
         }
+        let address = address(&settings);
         let outbound = Outbound::new(settings.allow, settings.timeout)
             .map_err(|cause| SettingsError::new("webhook", cause))?;
         for (key, url) in [
@@ -104,6 +108,7 @@ impl WebhookScheduler {
             }
         }
         Ok(Self {
+            address,
             cordon_url: settings.cordon_url,
             uncordon_url: settings.uncordon_url,
             drain_url: settings.drain_url,
@@ -121,11 +126,21 @@ impl WebhookScheduler {
         event: &'static str,
         machine: &Machine,
         reason: &str,
+        drain: Option<&Drain>,
     ) -> Result<(), SchedulerError> {
         let Some(url) = url else { return Ok(()) };
         let now = self.clock.now();
         let reason: String = reason.chars().take(REASON_MAX).collect();
-        let event = Event { event, node_id: &machine.id, reason: &reason, timestamp: now };
+        let left = |drain: &Drain| drain.deadline.duration_since(now).as_secs().max(0);
+        let event = Event {
+            event,
+            node_id: machine.known_as.as_deref().unwrap_or(&machine.id),
+            reason: &reason,
+            timestamp: now,
+            deadline: drain.map(|drain| drain.deadline),
+            seconds_left: drain.map(left),
+            force: drain.is_some_and(|drain| drain.force),
+        };
         let body = serde_json::to_vec(&event).map_err(|cause| {
             SchedulerError::Refused(format!("the event cannot be written: {cause}"))
         })?;
@@ -151,12 +166,24 @@ struct Event<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
     timestamp: Timestamp,
+    /// Of a drain: until when what runs has time to end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline: Option<Timestamp>,
+    /// The same as a span, for a receiver whose clock is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_left: Option<i64>,
+    /// Of a drain: what is left then is to be ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    force: bool,
 }
 
 /// What is answered about a drain.
 #[derive(Deserialize)]
 struct Answer {
     drained: bool,
+    /// Whether some work was, or is being, ended by force.
+    #[serde(default)]
+    forced: bool,
     message: Option<String>,
 }
 
@@ -166,25 +193,37 @@ impl Scheduler for WebhookScheduler {
         "webhook"
     }
 
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    /// An address that is not given is not told, and so nobody there knows.
+    fn abilities(&self) -> Abilities {
+        let (cordon, drain) = (self.cordon_url.is_some(), self.drain_url.is_some());
+        Abilities { list: false, cordon, drain }
+    }
+
+    fn name_of(&self, machine: &Machine) -> Result<String, SchedulerError> {
+        Ok(machine.known_as.clone().unwrap_or_else(|| machine.id.clone()))
+    }
+
     async fn cordon(&self, machine: &Machine, reason: &str) -> Result<(), SchedulerError> {
-        self.tell(self.cordon_url.as_deref(), "cordon", machine, reason).await
+        self.tell(self.cordon_url.as_deref(), "cordon", machine, reason, None).await
     }
 
     async fn uncordon(&self, machine: &Machine) -> Result<(), SchedulerError> {
-        self.tell(self.uncordon_url.as_deref(), "uncordon", machine, "").await
+        self.tell(self.uncordon_url.as_deref(), "uncordon", machine, "", None).await
     }
 
-    /// The payload has no room for the deadline: the receiver is asked until then, and not told.
-    async fn drain(
+    async fn drain(&self, machine: &Machine, drain: &Drain) -> Result<(), SchedulerError> {
+        self.tell(self.drain_url.as_deref(), "drain", machine, &drain.reason, Some(drain)).await
+    }
+
+    async fn drain_status(
         &self,
         machine: &Machine,
-        reason: &str,
-        _deadline: Timestamp,
-    ) -> Result<(), SchedulerError> {
-        self.tell(self.drain_url.as_deref(), "drain", machine, reason).await
-    }
-
-    async fn drain_status(&self, machine: &Machine) -> Result<DrainStatus, SchedulerError> {
+        _: &Drain,
+    ) -> Result<DrainStatus, SchedulerError> {
         let Some(url) = self.drain_status_url.as_deref() else {
             let message = "nobody can be asked: no drain_status_url is configured".to_owned();
             return Ok(DrainStatus::Draining { left: None, message });
@@ -200,12 +239,37 @@ impl Scheduler for WebhookScheduler {
         let answer: Answer = serde_json::from_slice(&body).map_err(|cause| {
             SchedulerError::Refused(format!("the receiver's answer is no drain status: {cause}"))
         })?;
-        if answer.drained {
-            return Ok(DrainStatus::Drained);
-        }
         let message = one_line(&answer.message.unwrap_or_default(), MESSAGE_MAX);
-        Ok(DrainStatus::Draining { left: None, message })
+        Ok(match (answer.drained, answer.forced) {
+            (true, false) => DrainStatus::Drained,
+            (true, true) => DrainStatus::Forced,
+            (false, false) => DrainStatus::Draining { left: None, message },
+            (false, true) => DrainStatus::Ending { left: None, message },
+        })
     }
+
+    async fn list(&self) -> Result<Vec<Listed>, SchedulerError> {
+        Err(SchedulerError::Refused("a webhook cannot be asked what it holds".to_owned()))
+    }
+}
+
+/// Where the receiver is, for people, and a hash of its addresses: these may hold secrets, and another one is
+/// another receiver.
+fn address(settings: &WebhookSettings) -> String {
+    let urls = [
+        &settings.cordon_url,
+        &settings.uncordon_url,
+        &settings.drain_url,
+        &settings.drain_status_url,
+    ];
+    let host = urls.into_iter().flatten().next().and_then(|url| {
+        let (scheme, rest) = url.split_once("://")?;
+        let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+        Some(format!("{scheme}://{host}"))
+    });
+    let hash = Sha256::digest(format!("{urls:?}"));
+    let hex: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}#{hex}", host.unwrap_or_default())
 }
 
 /// The event's id: the same bytes are the same event, and the time is among them.

@@ -1,7 +1,8 @@
 //! Processes, directories and ports of a test; all of them end with it.
 
-use argosy_control::scheduler::Machine;
+use argosy_control::scheduler::{Drain, Machine};
 use argosy_core::label::Labels;
+use jiff::Timestamp;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -29,7 +30,13 @@ pub(crate) async fn await_until<T>(what: &str, mut condition: impl AsyncFnMut() 
 
 /// A machine with an id and a hostname.
 pub(crate) fn machine(id: &str, hostname: &str) -> Machine {
-    Machine { id: id.to_owned(), hostname: hostname.to_owned(), labels: Labels::default() }
+    let (id, hostname) = (id.to_owned(), hostname.to_owned());
+    Machine { id, hostname, labels: Labels::default(), known_as: None }
+}
+
+/// A drain that forces nothing and has time until then.
+pub(crate) fn drain(reason: &str, deadline: Timestamp) -> Drain {
+    Drain { reason: reason.to_owned(), deadline, over: false, force: false }
 }
 
 /// Ports that are free, for programs that cannot choose one themselves. They are below those that the

@@ -34,6 +34,8 @@ on_both! {
     nothing_is_evicted_after_the_deadline
     what_is_left_at_the_deadline_is_deleted_only_if_that_is_configured
     a_drain_that_was_called_off_evicts_nobody
+    r2_n2_what_is_left_is_deleted_where_the_drain_says_so
+    r2_n20_a_listing_shows_what_kubernetes_holds_about_each_node
     a_pod_of_the_same_name_is_another_pod
     more_pods_than_a_page_has_all_leave
     writers_at_once_lose_nothing

@@ -5,8 +5,9 @@ use argosy_api::node as api;
 use argosy_api::route::OWN;
 use argosy_control::Stored;
 use argosy_control::pulse::{GpuMoment, GpuSample, GpuTrack, HistoryPoint, Live};
+use argosy_core::external::{AGENT, External, Party, Told};
 use argosy_core::health::{Check, Ends, Finding, HealthState, Severity};
-use argosy_core::node::{Duty, Gpu, Liveness, Node, NodeStatus, Told};
+use argosy_core::node::{Duty, Gpu, Liveness, Node, NodeStatus};
 use argosy_core::why::Why;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
@@ -80,17 +81,50 @@ pub(crate) fn wire(stored: &Stored<Node>, live: &Live) -> api::Node {
             reason: held.reason.clone(),
             since: held.since.to_string(),
         }),
-        external: api::ExternalState {
-            told: match node.external.told {
-                Told::Uncordon => "Uncordon",
-                Told::Cordon => "Cordon",
-                Told::Drain => "Drain",
-            }
-            .to_owned(),
-            failures: node.external.failures,
-            retry_at: time(node.external.retry_at),
-        },
+        external: external(&node.external),
         revision: stored.revision.0,
+    }
+}
+
+/// What workload systems were told. The node's agent is among the parties, and is none of them.
+fn external(external: &External) -> api::ExternalState {
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let systems = || external.parties.iter().filter(|(key, _)| *key != AGENT);
+    let state = |party: &Party| party.told.as_ref().map(|told| told.state);
+    let rank = |told: Option<Told>| match told {
+        None | Some(Told::Uncordon) => 0,
+        Some(Told::Cordon) => 1,
+        Some(Told::Drain) => 2,
+    };
+    let told = systems().map(|(_, party)| state(party)).min_by_key(|told| rank(*told)).flatten();
+    api::ExternalState {
+        told: word(told.unwrap_or_default()).to_owned(),
+        failures: systems().map(|(_, party)| party.failures).max().unwrap_or(0),
+        retry_at: time(systems().filter_map(|(_, party)| party.retry_at).min()),
+        systems: systems()
+            .map(|(key, party)| api::ExternalSystem {
+                system: key.clone(),
+                told: state(party).map(|told| word(told).to_owned()),
+                told_at: time(party.told_at),
+                node_name: party.name.clone(),
+                seen: party.seen.as_ref().map(|seen| format!("{:?}", seen.out)),
+                seen_since: time(party.seen.as_ref().map(|seen| seen.at)),
+                seen_note: party.seen.as_ref().map(|seen| seen.note.clone()).unwrap_or_default(),
+                work: party.work.as_ref().map(|work| work.message.clone()).unwrap_or_default(),
+                failures: party.failures,
+                failure: party.failure.clone(),
+                retry_at: time(party.retry_at),
+            })
+            .collect(),
+        work_left: external.left.as_ref().map(|left| left.what.clone()),
+    }
+}
+
+fn word(told: Told) -> &'static str {
+    match told {
+        Told::Uncordon => "Uncordon",
+        Told::Cordon => "Cordon",
+        Told::Drain => "Drain",
     }
 }
 

@@ -63,6 +63,9 @@ pool_section! {
     drain_for: Duration = Duration::from_signed(PoolSettings::default().drain_for),
     /// Whether what still runs at the deadline of a drain is ended by force.
     drain_force: bool = PoolSettings::default().drain_force,
+    /// For how long nothing may use a GPU before a node says that its work has ended: work that loads, or is
+    /// between two steps, uses none either. Where a workload system is configured, that decides.
+    drain_quiet: Duration = Duration::from_signed(PoolSettings::default().drain_quiet),
     /// How long a command may stay undelivered before it expires.
     command_life: Duration = Duration::from_signed(PoolSettings::default().command_life),
     /// How long an automatic cordon waits for the node to fetch it before it holds anyway.
@@ -197,6 +200,7 @@ impl Nodes {
             warm_up: self.warm_up.signed(),
             drain_for: self.drain_for.signed(),
             drain_force: self.drain_force,
+            drain_quiet: self.drain_quiet.signed(),
             command_life: self.command_life.signed(),
             cordon_grace: self.cordon_grace.signed(),
             remedy: self.remedy,

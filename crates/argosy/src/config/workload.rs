@@ -131,6 +131,20 @@ impl WorkloadWebhook {
         if urls.iter().all(|(_, url)| url.is_none()) {
             found.push(format!("{key}: it has no address; give cordon_url, drain_url or another"));
         }
+        // Who is told that a node is out and not that it is back keeps it out for good; who is told of cordons is
+        // told when they end.
+        let out = [("cordon_url", &self.cordon_url), ("drain_url", &self.drain_url)];
+        let out = out.into_iter().find(|(_, url)| url.is_some()).map(|(name, _)| name);
+        match (out, self.uncordon_url.is_some()) {
+            (Some(out), false) => found.push(format!(
+                "{key}.uncordon_url: it is not given, but {out} is: whoever is told that a node gets no work must \
+                 hear that it gets work again; give uncordon_url, or neither"
+            )),
+            (None, true) => found.push(format!(
+                "{key}.cordon_url: it is not given, but uncordon_url is; give cordon_url or drain_url"
+            )),
+            (Some(_), true) | (None, false) => {}
+        }
         for (name, url) in urls {
             if url
                 .as_ref()

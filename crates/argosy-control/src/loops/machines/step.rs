@@ -216,7 +216,8 @@ fn see_off(
     let Ok(permit) = permit(view, &record.value, Reason::PoolDeleted) else { return Ok(None) };
     let node = view.node(id).filter(|node| node.value.tenant == record.value.tenant);
     let node = node.filter(|node| match &node.value.duty {
-        Duty::Terminated(_) | Duty::Draining { done: true, .. } => false,
+        Duty::Terminated(_) => false,
+        Duty::Draining { .. } if node.value.is_emptied() => false,
         Duty::Active | Duty::Cordoned(_) | Duty::Draining { .. } => {
             node.value.liveness != Liveness::Unreachable
         }

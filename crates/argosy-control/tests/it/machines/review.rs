@@ -2,6 +2,7 @@
 
 use super::money::two_clouds;
 use super::{minutes, ordered, seconds, settled};
+use crate::workload::Workload;
 use crate::world::{World, pool, settings, user};
 use crate::yard::SICK;
 use argosy_control::resource::Write;
@@ -10,6 +11,7 @@ use argosy_core::machine::{MachineState, Trouble};
 use argosy_core::node::NodeStatus;
 use argosy_core::resource::{Patch, Strategy};
 use serde_json::json;
+use std::sync::Arc;
 
 impl World {
     fn paid(&self) -> usize {
@@ -35,6 +37,10 @@ impl World {
 
     async fn size(&self, nodes: u32) {
         self.patch(&user(), pool("a", "p"), json!({"nodeCount": nodes})).await.unwrap();
+    }
+
+    fn workload(&self) -> &Workload {
+        self.outside.workload.as_deref().unwrap()
     }
 
     async fn pause_pool(&self) {
@@ -354,4 +360,61 @@ async fn r2_m27_with_quota_for_exactly_n_the_sick_one_is_returned_first() {
         world.soon("the pool is ready", |w| w.is_ready() && w.paid() == 3).await;
         assert!(!world.cloud().living().contains(&sick), "{}", world.said());
     }
+}
+
+/// A pool whose nodes run jobs that a workload system knows of; its agents say at once that no GPU is used.
+async fn working(nodes: u32, spec: serde_json::Value) -> World {
+    let workload = Some(Arc::new(Workload::default()));
+    let world = World::with_workload(settings(), workload).await;
+    super::settle(&world, nodes, spec).await;
+    for record in world.current() {
+        world.workload().run(record.id.as_str(), 1);
+    }
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n1_a_smaller_pool_ends_no_machine_with_work_on_it_before_its_deadline() {
+    let world = working(5, json!({"drainFor": "30m"})).await;
+    world.size(4).await;
+    world.keeps("its work has until then", minutes(29), |world| world.paid() == 5).await;
+    world.soon("the deadline is over", |world| world.paid() == 4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n1_a_smaller_pool_ends_a_machine_as_soon_as_its_work_has_ended() {
+    let world = working(5, json!({"drainFor": "30m"})).await;
+    world.size(4).await;
+    world.keeps("it works", minutes(5), |world| world.paid() == 5).await;
+    for record in world.current() {
+        world.workload().run(record.id.as_str(), 0);
+    }
+    world.keeps("the others stay", minutes(1), |world| 4 <= world.paid()).await;
+    assert_eq!(world.paid(), 4, "{}", world.states());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n1_a_deleted_pool_lets_its_work_end() {
+    let world = working(2, json!({"drainFor": "30m"})).await;
+    world.delete(pool("a", "p")).await;
+    world.keeps("its work has until then", minutes(5), |world| world.paid() == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r2_n4_a_pause_turns_the_drain_of_a_replacement_into_a_cordon() {
+    let world = working(3, json!({"image": "one", "drainFor": "30m"})).await;
+    world.patch(&user(), pool("a", "p"), json!({"image": "two"})).await.unwrap();
+    let draining = |world: &World| {
+        let all = world.current();
+        all.iter().filter(|one| world.status(one.id.as_str()) == Some(NodeStatus::Draining)).count()
+    };
+    world.soon("one is drained", |world| draining(world) == 1).await;
+    world.pause_pool().await;
+    world.pass(seconds(10)).await;
+    assert_eq!(draining(&world), 0, "{}", world.states());
+    world.workload().calls();
+    world.pass(minutes(5)).await;
+    let asked = world.workload().calls();
+    assert!(!asked.iter().any(|call| call.ends_with("status")), "{asked:?}");
+    assert_eq!(world.paid(), 4, "{}", world.states());
 }

@@ -10,7 +10,7 @@ use crate::gate::{self, Brakes, Held};
 use crate::health::HealthState;
 use crate::instance::{Instance, InstanceId, Purpose, Reason, State};
 use crate::machine::Trouble;
-use crate::node::{Duty, Node};
+use crate::node::{Duty, Hold, Node};
 use crate::pool::choice::{Chooser, Closed, Resident};
 use crate::pool::cure::{self, Treatment};
 use crate::pool::{BY, BuyingPaused, Outcome, PoolBook, Remedy, Replacement, outcome};
@@ -244,6 +244,21 @@ where
 
     /// It is to go and stays for now: it keeps its node, its seat and its cost.
     fn keep(&mut self, index: usize, held: Held) {
+        // What its node was told to do for this is called off: when it may go, its work has its time again. A drain
+        // for its health is the remedy's to stop.
+        let ours = |hold: &Hold| hold.by == BY && !hold.automatic;
+        if let Some(member) = self.member(index)
+            && let Some(node) = member.node
+            && let Duty::Draining { hold, done: false, .. } = &node.duty
+            && ours(hold)
+        {
+            let (node, reason) = (node.id.clone(), format!("it is not drained for now: {held}"));
+            let instance = member.instance.id.clone();
+            if member.instance.departure.is_some() {
+                self.plan.steps.push(Step::Stay { instance });
+            }
+            self.plan.steps.push(Step::Cordon { node, reason });
+        }
         if self.summary.kept.iter().all(|(kept, _)| *kept != index) {
             self.summary.kept.push((index, held));
         }
@@ -455,18 +470,25 @@ where
             let reason = reason.clone();
             self.plan.steps.push(Step::Depart { instance, reason, deadline });
         }
-        if member.commanded || !matches!(drain, Drained::NotBegun) {
+        // One that ended with work left, before the machine's own deadline, is asked for again.
+        let begun = match drain {
+            Drained::Until(_) | Drained::Done => true,
+            Drained::NotBegun | Drained::Overdue(_) => false,
+        };
+        if member.commanded || begun {
             return;
         }
         let hurry = matches!(reason, Reason::Reclaimed | Reason::PoolDeleted);
-        let (node_id, reason) = (node.id.clone(), why.to_owned());
+        let (node_id, reason_of, reason) = (node.id.clone(), reason, why.to_owned());
         // The command has what is left of the one deadline, however often it is given.
         let drain_for = Some(deadline.duration_since(self.now).max(DRAIN_LEAST));
         self.plan.steps.push(match node.duty.hold() {
             // Cordoned first, so that the whole walk can be seen; a drain does both.
             None if !hurry => Step::Cordon { node: node_id, reason },
             hold => {
-                let automatic = hold.is_some_and(|hold| hold.automatic);
+                // What a person asked for goes on under a pause, which stops our own drains.
+                let asked = self.picture.stopped.is_some() && gate::asked_for(&reason_of);
+                let automatic = hold.is_some_and(|hold| hold.automatic) && !asked;
                 let theirs = hold.filter(|_| self.standing(index) == Standing::Held);
                 let by =
                     theirs.map_or_else(|| BY.to_owned(), |hold| format!("{BY} for {}", hold.by));
@@ -1169,7 +1191,7 @@ fn chooser<'p, 'a: 'p>(
 enum Drained {
     NotBegun,
     Until(Timestamp),
-    /// Its deadline has passed, and work may be left.
+    /// It has ended or its deadline has passed, and work may be left.
     Overdue(Timestamp),
     /// Nothing runs there any more.
     Done,
@@ -1177,7 +1199,8 @@ enum Drained {
 
 fn drained(node: &Node, now: Timestamp) -> Drained {
     match &node.duty {
-        Duty::Draining { done: true, .. } => Drained::Done,
+        Duty::Draining { .. } if node.is_emptied() => Drained::Done,
+        Duty::Draining { deadline, done: true, .. } => Drained::Overdue(*deadline),
         Duty::Draining { deadline, .. } if *deadline <= now => Drained::Overdue(*deadline),
         Duty::Draining { deadline, .. } => Drained::Until(*deadline),
         Duty::Active | Duty::Cordoned(_) | Duty::Terminated(_) => Drained::NotBegun,

@@ -207,6 +207,9 @@ impl World {
                 ActionKind::Uncordon => {
                     self.machines[index].node.duty = Duty::Active;
                 }
+                ActionKind::StopDrain => {
+                    self.machines[index].node.duty = Duty::Cordoned(hold("argosy", true, self.now));
+                }
                 ActionKind::Drain => {
                     let (hold, deadline) = (hold("argosy", true, self.now), at(self.now + 3600));
                     let command = command_id(1);
@@ -315,7 +318,8 @@ proptest! {
                 .filter(|breaker| breaker.half_open.is_none() && !breaker.is_closed())
                 .map(|breaker| &breaker.scope)
                 .collect();
-            for action in plan.actions.iter().filter(|action| action.kind != ActionKind::Withdraw) {
+            let stops = [ActionKind::Withdraw, ActionKind::StopDrain];
+            for action in plan.actions.iter().filter(|action| !stops.contains(&action.kind)) {
                 let found = before.iter().find(|machine| machine.node.id == action.node);
                 let node = &found.unwrap().node;
                 prop_assert!(!paused.iter().any(|pause| pause.covers(node)), "{plan}");
@@ -349,7 +353,10 @@ proptest! {
             world.liveness(index, Liveness::Fresh);
         }
         let plan = world.act()?;
-        let harm = |kind: ActionKind| !matches!(kind, ActionKind::Uncordon | ActionKind::Withdraw);
+        let harm = |kind: ActionKind| match kind {
+            ActionKind::Uncordon | ActionKind::Withdraw | ActionKind::StopDrain => false,
+            ActionKind::Cordon | ActionKind::EnforceCordon | ActionKind::Drain => true,
+        };
         prop_assert!(!plan.actions.iter().any(|action| harm(action.kind)), "{plan}");
     }
 

@@ -1,6 +1,7 @@
 //! What we write on a node, and how we know it again: the decision, without the API.
 
 use crate::scheduler::one_line;
+use argosy_control::scheduler::Out;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use serde_json::{Value, json};
@@ -67,6 +68,25 @@ pub(super) fn patch(node: &Node, wish: &Wish<'_>) -> Option<Value> {
 /// Until when pods of a node are asked to leave, if they are. A text that is no time asks nobody.
 pub(super) fn deadline(node: &Node) -> Option<Timestamp> {
     annotation(node, DEADLINE)?.parse().ok()
+}
+
+/// Whether a node gets pods, and what people read about it there.
+pub(super) fn shown(node: &Node) -> (Out, String) {
+    let reason = annotation(node, REASON);
+    let ours = reason.is_some() || given(node).iter().any(is_ours);
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut unready = conditions
+        .filter(|condition| condition.type_ == "Ready" && condition.status != "True")
+        .map(|condition| condition.reason.clone().unwrap_or_default());
+    let line = |text: &str| one_line(text, REASON_MAX);
+    match (is_out(node), ours) {
+        (true, true) => (Out::ByUs, line(reason.unwrap_or_default())),
+        (true, false) => (Out::ByOthers, "unschedulable".to_owned()),
+        (false, _) => match unready.next() {
+            Some(why) => (Out::ByOthers, line(&format!("not ready: {why}"))),
+            None => (Out::InUse, String::new()),
+        },
+    }
 }
 
 /// Whether a node gets no new pods.

@@ -54,7 +54,29 @@ impl Names {
         machine: &Machine,
         client: &Client,
     ) -> Result<String, SchedulerError> {
+        let key = self.key(machine)?;
+        match self.by {
+            NodeName::ProviderId => self.by_provider_id(&key, client).await,
+            NodeName::Id | NodeName::Hostname | NodeName::Label(_) => Ok(key),
+        }
+    }
+
+    /// What a node of Kubernetes is found by: its name, or its provider's ids.
+    pub(super) fn keys_of(&self, node: &Node) -> Vec<String> {
+        match self.by {
+            NodeName::ProviderId => keys(node).map(ToOwned::to_owned).collect(),
+            NodeName::Id | NodeName::Hostname | NodeName::Label(_) => {
+                node.metadata.name.clone().into_iter().collect()
+            }
+        }
+    }
+
+    /// What the machine's node is found by.
+    pub(super) fn key(&self, machine: &Machine) -> Result<String, SchedulerError> {
         let id = || one_line(&machine.id, NAME_MAX);
+        if let Some(name) = &machine.known_as {
+            return Ok(name.clone());
+        }
         let name = match &self.by {
             NodeName::Id => machine.id.clone(),
             // As the kubelet does.
@@ -62,7 +84,7 @@ impl Names {
             NodeName::Label(label) => {
                 machine.labels.get(label).map(ToOwned::to_owned).unwrap_or_default()
             }
-            NodeName::ProviderId => return self.by_provider_id(&machine.id, client).await,
+            NodeName::ProviderId => return Ok(machine.id.clone()),
         };
         if name.is_empty() {
             return Err(SchedulerError::UnknownNode(match &self.by {
@@ -84,7 +106,8 @@ impl Names {
     /// Whether a node is the machine that was looked for: one of its name may have taken its place since
     /// the nodes were listed.
     pub(super) fn is_right(&self, machine: &Machine, node: &Node) -> bool {
-        self.by != NodeName::ProviderId || keys(node).any(|key| key == machine.id)
+        let id = machine.known_as.as_ref().unwrap_or(&machine.id);
+        self.by != NodeName::ProviderId || keys(node).any(|key| key == id)
     }
 
     /// What was listed is not believed any more.
@@ -114,26 +137,41 @@ impl Names {
 }
 
 async fn list(client: &Client) -> Result<HashMap<String, Found>, SchedulerError> {
-    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes = all(client, |node| {
+        let name = node.metadata.name.clone()?;
+        Some((name, keys(node).map(ToOwned::to_owned).collect::<Vec<_>>()))
+    });
     let mut names = HashMap::new();
+    for (name, keys) in nodes.await?.into_iter().flatten() {
+        add(&mut names, &name, keys);
+    }
+    Ok(names)
+}
+
+/// What is to be known of each node of the cluster.
+pub(super) async fn all<T>(
+    client: &Client,
+    known: impl Fn(&Node) -> T,
+) -> Result<Vec<T>, SchedulerError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let mut found = Vec::new();
     let mut params = ListParams::default().limit(PAGE_MAX);
     for _ in 0..PAGES_MAX {
         let page = nodes.list(&params).await.map_err(|error| explain(&error))?;
-        page.items.iter().for_each(|node| add(&mut names, node));
+        found.extend(page.items.iter().map(&known));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = params.continue_token(&token),
-            None => return Ok(names),
+            None => return Ok(found),
         }
     }
     let most = PAGES_MAX * PAGE_MAX as usize;
     Err(SchedulerError::Refused(format!("Kubernetes has more than {most} nodes")))
 }
 
-fn add(names: &mut HashMap<String, Found>, node: &Node) {
-    let Some(name) = &node.metadata.name else { return };
-    for key in keys(node) {
-        let found = Found::One(name.clone());
-        let entry = names.entry(key.to_owned()).or_insert_with(|| found.clone());
+fn add(names: &mut HashMap<String, Found>, name: &str, keys: Vec<String>) {
+    for key in keys {
+        let found = Found::One(name.to_owned());
+        let entry = names.entry(key).or_insert_with(|| found.clone());
         if *entry != found {
             *entry = Found::Many;
         }

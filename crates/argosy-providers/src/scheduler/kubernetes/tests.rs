@@ -83,6 +83,7 @@ fn answering(code: u16, body: Value) -> (KubernetesScheduler, Seen) {
         }
     });
     let scheduler = KubernetesScheduler {
+        address: String::new(),
         client: Client::new(serve, "default"),
         names: Names::new(NodeName::Id, Clock::System),
         grace_s: Some(7),
@@ -183,7 +184,12 @@ async fn credentials_that_cannot_be_read_are_a_wrong_setting() {
 }
 
 fn machine() -> Machine {
-    Machine { id: "n1".to_owned(), hostname: String::new(), labels: Labels::default() }
+    Machine {
+        id: "n1".to_owned(),
+        hostname: String::new(),
+        labels: Labels::default(),
+        known_as: None,
+    }
 }
 
 /// Asks for a drain status where the connection answers as it likes once a request comes in. Also how
@@ -203,7 +209,9 @@ async fn ask<F: Future<Output = ()> + Send + 'static>(
         serve(stream).await;
     });
     let before = kubernetes.clock.now();
-    let answer = kubernetes.drain_status(&machine()).await;
+    let deadline = Timestamp::MAX;
+    let drain = Drain { reason: String::new(), deadline, over: false, force: false };
+    let answer = kubernetes.drain_status(&machine(), &drain).await;
     let passed = kubernetes.clock.now().duration_since(before);
     (answer, passed.as_secs().unsigned_abs())
 }

@@ -42,18 +42,27 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "HOME", "SLURM_CONF"];
 
 impl Program {
-    /// Two programs of one installation, which share the limit.
-    pub(super) fn two(one: PathBuf, other: PathBuf, conf: Option<PathBuf>) -> [Self; 2] {
+    /// Programs of one installation, which share the limit.
+    pub(super) fn of_one<const N: usize>(paths: [PathBuf; N], conf: Option<&PathBuf>) -> [Self; N] {
         let places = Arc::new(Semaphore::new(PROCESSES_MAX));
-        [one, other].map(|path| Self { path, conf: conf.clone(), places: places.clone() })
+        paths.map(|path| Self { path, conf: conf.cloned(), places: places.clone() })
     }
 
     /// Runs it to its end. It is killed when this is dropped.
     pub(super) async fn run(&self, words: &[&str]) -> Result<Said, SchedulerError> {
+        self.run_within(words, OUTPUT_BYTES_MAX).await
+    }
+
+    /// The same, for one that may print so many bytes.
+    pub(super) async fn run_within(
+        &self,
+        words: &[&str],
+        bytes_max: usize,
+    ) -> Result<Said, SchedulerError> {
         let name = self.path.display();
         let later = |message: String| SchedulerError::Later(message);
         let _place = self.places.acquire().await.map_err(|cause| later(cause.to_string()))?;
-        match tokio::time::timeout(TIME_MAX, self.run_unlimited(words)).await {
+        match tokio::time::timeout(TIME_MAX, self.run_unlimited(words, bytes_max)).await {
             Ok(Ok(said)) => Ok(said),
             Ok(Err(Trouble::Start(cause))) => {
                 let message = format!("{name} cannot be run: {cause}");
@@ -62,14 +71,14 @@ impl Program {
                 Err(if lasting { SchedulerError::Refused(message) } else { later(message) })
             }
             Ok(Err(Trouble::Read(cause))) => Err(later(format!("{name} cannot be read: {cause}"))),
-            Ok(Err(Trouble::TooLong)) => Err(SchedulerError::Refused(format!(
-                "{name} printed more than {OUTPUT_BYTES_MAX} bytes"
-            ))),
+            Ok(Err(Trouble::TooLong)) => {
+                Err(SchedulerError::Refused(format!("{name} printed more than {bytes_max} bytes")))
+            }
             Err(_) => Err(later(format!("{name} was not done in {} s", TIME_MAX.as_secs()))),
         }
     }
 
-    async fn run_unlimited(&self, words: &[&str]) -> Result<Said, Trouble> {
+    async fn run_unlimited(&self, words: &[&str], bytes_max: usize) -> Result<Said, Trouble> {
         let mut command = Command::new(&self.path);
         command.args(words).env_clear().env("LC_ALL", "C").kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -83,7 +92,7 @@ impl Program {
         }
         let mut child = command.spawn().map_err(Trouble::Start)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (stdout, stderr) = tokio::try_join!(read(stdout), read(stderr))?;
+        let (stdout, stderr) = tokio::try_join!(read(stdout, bytes_max), read(stderr, bytes_max))?;
         let status = child.wait().await.map_err(Trouble::Read)?;
         Ok(Said { well: status.success(), stdout, stderr })
     }
@@ -95,13 +104,13 @@ enum Trouble {
     TooLong,
 }
 
-async fn read(pipe: Option<impl AsyncRead + Unpin>) -> Result<String, Trouble> {
+async fn read(pipe: Option<impl AsyncRead + Unpin>, bytes_max: usize) -> Result<String, Trouble> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        let mut pipe = pipe.take(OUTPUT_BYTES_MAX as u64 + 1);
+        let mut pipe = pipe.take(bytes_max as u64 + 1);
         pipe.read_to_end(&mut bytes).await.map_err(Trouble::Read)?;
     }
-    if OUTPUT_BYTES_MAX < bytes.len() {
+    if bytes_max < bytes.len() {
         return Err(Trouble::TooLong);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())

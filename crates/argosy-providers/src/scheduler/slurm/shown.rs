@@ -28,6 +28,27 @@ impl Shown {
         Some(Self { state, drain, reason })
     }
 
+    /// Every node of a listing, with its name.
+    pub(super) fn all(text: &str) -> impl Iterator<Item = (&str, Self)> {
+        let blocks = text.split("\n\n").map(str::trim_start);
+        blocks.filter_map(|block| {
+            let name = block.strip_prefix("NodeName=")?.split_whitespace().next()?;
+            Some((name, Self::parse(block)?))
+        })
+    }
+
+    /// Whether it is down, and gets no jobs for that.
+    pub(super) fn is_down(&self) -> bool {
+        let base = words(&self.state).next();
+        matches!(base, Some("DOWN" | "ERROR" | "FUTURE"))
+            || words(&self.state).any(|word| word == "FAIL")
+    }
+
+    /// Whether Slurm has not heard from it since it was started.
+    pub(super) fn is_unknown(&self) -> bool {
+        words(&self.state).next() == Some("UNKNOWN")
+    }
+
     /// Whether the reason is one of ours.
     pub(super) fn ours(&self) -> bool {
         self.reason.as_ref().is_some_and(|reason| reason.starts_with(OURS))

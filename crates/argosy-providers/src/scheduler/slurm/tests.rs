@@ -5,7 +5,7 @@ use serde_json::json;
 fn machine(hostname: &str, label: &str) -> Machine {
     let labels = json!({ "slurm": label });
     let labels = Labels::parse(labels.as_object().unwrap()).unwrap();
-    Machine { id: "id-7".to_owned(), hostname: hostname.to_owned(), labels }
+    Machine { id: "id-7".to_owned(), hostname: hostname.to_owned(), labels, known_as: None }
 }
 
 #[test]

@@ -19,11 +19,16 @@ const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 const NOW: &str = "2025-10-28T12:00:00Z";
 
 fn machine(id: &str) -> Machine {
-    Machine { id: id.to_owned(), hostname: "gpu-7".to_owned(), labels: Labels::default() }
+    let hostname = "gpu-7".to_owned();
+    Machine { id: id.to_owned(), hostname, labels: Labels::default(), known_as: None }
 }
 
 fn later() -> Timestamp {
     "2025-10-28T13:00:00Z".parse().unwrap()
+}
+
+fn drain(reason: &str) -> Drain {
+    Drain { reason: reason.to_owned(), deadline: later(), over: false, force: false }
 }
 
 /// All addresses under one, which is allowed.
@@ -126,14 +131,20 @@ async fn what_is_sent_is_what_navarchs_receivers_expect() {
     assert!(time.ends_with("Z\"}"), "{time}");
     assert_eq!(cordon.header("webhook-signature"), None, "no secret, no signature");
 
-    scheduler.drain(&machine("n1"), "", later()).await.unwrap();
-    let drain = receiver.next();
+    scheduler.drain(&machine("n1"), &drain("")).await.unwrap();
+    let told = receiver.next();
     assert_eq!((drain.method.as_str(), drain.uri.as_str()), ("POST", "/drain"));
     assert_eq!(
-        drain.body_but_time(),
-        json!({ "event": "drain", "node_id": "n1" }),
+        told.body_but_time(),
+        json!({
+            "event": "drain", "node_id": "n1",
+            "deadline": "2025-10-28T13:00:00Z", "seconds_left": 3600,
+        }),
         "a reason that is empty is left out"
     );
+    let forced = Drain { force: true, ..drain("fan") };
+    scheduler.drain(&machine("n1"), &forced).await.unwrap();
+    assert_eq!(receiver.next().body_but_time()["force"], true, "r2_n2");
 
     scheduler.uncordon(&machine("n \"1\"\n")).await.unwrap();
     let uncordon = receiver.next();
@@ -159,7 +170,7 @@ async fn configured_headers_go_with_every_request_and_are_checked() {
     };
     let told = scheduler(with(&[("Authorization", "Bearer hush"), ("X-Fleet", "${HOME}")]));
     told.cordon(&machine("n1"), "").await.unwrap();
-    told.drain_status(&machine("n1")).await.unwrap();
+    told.drain_status(&machine("n1"), &drain("")).await.unwrap();
     for (header, bad, complaint) in [
         ("content type", "x", "headers: `content type` is not the name of a header"),
         ("Webhook-Signature", "x", "headers: `Webhook-Signature` is set by what is sent"),
@@ -209,10 +220,10 @@ async fn an_address_that_is_not_given_is_not_told_and_a_drain_is_never_known_to_
     let machine = machine("n1");
     scheduler.cordon(&machine, "x").await.unwrap();
     scheduler.uncordon(&machine).await.unwrap();
-    scheduler.drain(&machine, "x", later()).await.unwrap();
+    scheduler.drain(&machine, &drain("x")).await.unwrap();
     let message = "nobody can be asked: no drain_status_url is configured".to_owned();
     assert_eq!(
-        scheduler.drain_status(&machine).await,
+        scheduler.drain_status(&machine, &drain("")).await,
         Ok(DrainStatus::Draining { left: None, message })
     );
 }
@@ -281,6 +292,12 @@ async fn a_drain_is_over_only_when_the_receiver_says_so() {
         (200, r#"{"drained":false}"#, draining("")),
         (200, r#"{"drained":false,"message":null}"#, draining("")),
         (200, "{\"drained\":false,\"message\":\"2 jobs\\n left\"}", draining("2 jobs left")),
+        (200, r#"{"drained":true,"forced":true}"#, Ok(DrainStatus::Forced)),
+        (
+            200,
+            r#"{"drained":false,"forced":true,"message":"1 job"}"#,
+            Ok(DrainStatus::Ending { left: None, message: "1 job".to_owned() }),
+        ),
         (202, r#"{"drained":true}"#, Err("refused: the receiver answered 202 Accepted; a drain")),
         (204, "", Err("refused: the receiver answered 204 No Content; a drain")),
         (200, "", Err("refused: the receiver's answer is no drain status: EOF")),
@@ -290,7 +307,8 @@ async fn a_drain_is_over_only_when_the_receiver_says_so() {
         (500, r#"{"drained":true}"#, Err("later: the receiver answered 500")),
     ] {
         let receiver = Receiver::start(status, body).await;
-        let answer = scheduler(settings(&receiver.base)).drain_status(&machine("n1")).await;
+        let answer =
+            scheduler(settings(&receiver.base)).drain_status(&machine("n1"), &drain("")).await;
         match (answer, expected) {
             (Ok(answer), Ok(expected)) => assert_eq!(answer, expected, "{status} {body}"),
             (Err(error), Err(expected)) => {
@@ -316,7 +334,7 @@ async fn a_drain_status_is_asked_by_node_id_whatever_the_id_is() {
     ] {
         let drain_status_url = Some(format!("{}{path}", receiver.base));
         let settings = WebhookSettings { drain_status_url, ..settings(&receiver.base) };
-        scheduler(settings).drain_status(&machine(id)).await.unwrap();
+        scheduler(settings).drain_status(&machine(id), &drain("")).await.unwrap();
         let seen = receiver.next();
         assert_eq!((seen.method.as_str(), seen.uri.as_str()), ("GET", expected));
     }
@@ -338,7 +356,7 @@ async fn l2_only_public_addresses_are_reached_unless_they_are_allowed() {
     let inside = scheduler(WebhookSettings { allow: Vec::new(), ..settings(&base) });
     for answer in [
         inside.cordon(&machine("n1"), "").await,
-        inside.drain_status(&machine("n1")).await.map(drop),
+        inside.drain_status(&machine("n1"), &drain("")).await.map(drop),
     ] {
         let Err(SchedulerError::Refused(message)) = answer else { panic!("{answer:?}") };
         assert!(message.contains("is not a public address"), "{message}");
@@ -357,8 +375,8 @@ async fn l3_a_redirect_is_not_followed() {
         Receiver::answering(|| Redirect::temporary("/elsewhere").into_response()).await;
     let scheduler = scheduler(settings(&receiver.base));
     for answer in [
-        scheduler.drain(&machine("n1"), "", later()).await,
-        scheduler.drain_status(&machine("n1")).await.map(drop),
+        scheduler.drain(&machine("n1"), &drain("")).await,
+        scheduler.drain_status(&machine("n1"), &drain("")).await.map(drop),
     ] {
         let Err(SchedulerError::Refused(message)) = answer else { panic!("{answer:?}") };
         assert!(message.contains("redirects are not followed"), "{message}");
@@ -383,7 +401,7 @@ async fn ask<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         serve(stream).await
     });
     let before = scheduler.clock.now();
-    let answer = scheduler.drain_status(&machine("n1")).await;
+    let answer = scheduler.drain_status(&machine("n1"), &drain("")).await;
     let passed = scheduler.clock.now().duration_since(before);
     (answer, Duration::try_from(passed).unwrap(), tasks)
 }

@@ -1,12 +1,12 @@
 //! What is tested, whoever answers.
 
 use super::cluster::{Cluster, NOBODY};
-use crate::harness::machine;
-use argosy_control::scheduler::{DrainStatus, Machine, Scheduler, SchedulerError};
+use crate::harness::{drain, machine};
+use argosy_control::scheduler::{Drain, DrainStatus, Machine, Out, Scheduler, SchedulerError};
 use argosy_core::label::Labels;
 use argosy_providers::scheduler::kubernetes::{KubernetesSettings, NodeName};
 use futures_util::future::join_all;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -16,9 +16,11 @@ fn settings() -> KubernetesSettings {
 
 /// A drain that is not over, as one line.
 async fn look(scheduler: &impl Scheduler, machine: &Machine) -> String {
-    match scheduler.drain_status(machine).await {
+    match scheduler.drain_status(machine, &drain("", Timestamp::MAX)).await {
         Ok(DrainStatus::Drained) => "drained".to_owned(),
         Ok(DrainStatus::Draining { left, message }) => format!("{left:?} {message}"),
+        Ok(DrainStatus::Ending { left, message }) => format!("forced {left:?} {message}"),
+        Ok(DrainStatus::Forced) => "forced".to_owned(),
         Err(error) => format!("{error:?}"),
     }
 }
@@ -90,7 +92,7 @@ pub(crate) async fn a_drain_asks_every_pod_to_leave_that_can(cluster: Cluster) {
     cluster.set_phase("failed", json!({ "phase": "Failed" })).await;
     cluster.create_pod(&other, "elsewhere", json!({})).await;
 
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     assert_eq!(marks(&cluster.node(&name).await), (true, true, Some("xid 79")));
     for (pod, leaves) in [
         ("bare", true),
@@ -110,7 +112,7 @@ pub(crate) async fn a_drain_asks_every_pod_to_leave_that_can(cluster: Cluster) {
     let both =
         format!("Some(2) 2 pods are left: {corner}/bare (is ending), {corner}/replica (is ending)");
     assert_eq!(look(&kubernetes, &node).await, both);
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     assert_eq!(look(&kubernetes, &node).await, both, "asked again, nothing is different");
     cluster.end_pod("bare").await;
     let one = format!("Some(1) 1 pod is left: {corner}/replica (is ending)");
@@ -127,7 +129,7 @@ pub(crate) async fn a_budget_holds_a_drain_open_and_is_named(cluster: Cluster) {
     cluster.create_pod(&name, "web", json!({})).await;
     cluster.create_budget("web-budget", "web", 0).await;
 
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     assert!(cluster.is_ending("free").await, "one that is held back does not hold others back");
     assert!(!cluster.is_ending("web").await);
     let corner = &cluster.corner;
@@ -167,7 +169,7 @@ pub(crate) async fn nothing_is_evicted_after_the_deadline(cluster: Cluster) {
     let node = machine(&name, "");
     cluster.create_pod(&name, "web", json!({})).await;
     cluster.create_budget("web-budget", "web", 0).await;
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
 
     let hour = SignedDuration::from_hours(1);
     let later = cluster.scheduler_as(super::cluster::ARGOSY, settings(), hour).await;
@@ -175,13 +177,13 @@ pub(crate) async fn nothing_is_evicted_after_the_deadline(cluster: Cluster) {
     let corner = &cluster.corner;
     let over = format!("Some(1) the deadline has passed; 1 pod is left: {corner}/web");
     assert_eq!(look(&later, &node).await, over);
-    later.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    later.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     assert_eq!(look(&later, &node).await, over);
     assert!(!cluster.is_ending("web").await, "it was too late to ask");
     assert_eq!(marks(&cluster.node(&name).await), (true, true, Some("xid 79")), "it stays out");
 
     // A new drain is a new deadline.
-    later.drain(&node, "again", cluster.deadline() + hour).await.unwrap();
+    later.drain(&node, &drain("again", cluster.deadline() + hour)).await.unwrap();
     assert!(cluster.is_ending("web").await);
 }
 
@@ -199,7 +201,7 @@ pub(crate) async fn what_is_left_at_the_deadline_is_deleted_only_if_that_is_conf
     });
     cluster.create_pod(&name, "daemon", json!({ "ownerReferences": [owner] })).await;
     cluster.create_budget("web-budget", "web", 0).await;
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     assert!(!cluster.is_ending("web").await, "until the deadline the budget counts");
 
     let hour = SignedDuration::from_hours(1);
@@ -207,7 +209,7 @@ pub(crate) async fn what_is_left_at_the_deadline_is_deleted_only_if_that_is_conf
     let corner = &cluster.corner;
     assert_eq!(
         look(&later, &node).await,
-        format!("Some(1) the deadline has passed; 1 pod is left: {corner}/web (is ending)")
+        format!("forced Some(1) the deadline has passed; 1 pod is left: {corner}/web (is ending)")
     );
     let pod = cluster.pod("web").await.unwrap();
     assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 9, "it may end in order");
@@ -231,7 +233,7 @@ pub(crate) async fn a_drain_that_was_called_off_evicts_nobody(cluster: Cluster) 
     let corner = &cluster.corner;
 
     // To a cordon: what still runs stays.
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     kubernetes.cordon(&node, "xid 79").await.unwrap();
     cluster.allow("web-budget", 1).await;
     assert_eq!(look(&kubernetes, &node).await, format!("Some(1) 1 pod is left: {corner}/web"));
@@ -239,7 +241,7 @@ pub(crate) async fn a_drain_that_was_called_off_evicts_nobody(cluster: Cluster) 
 
     // To work: the node gets pods again, and is not drained whatever is on it.
     cluster.allow("web-budget", 0).await;
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     kubernetes.uncordon(&node).await.unwrap();
     cluster.allow("web-budget", 1).await;
     let gone = format!("node {name} is no longer cordoned in Kubernetes");
@@ -256,7 +258,7 @@ pub(crate) async fn a_pod_of_the_same_name_is_another_pod(cluster: Cluster) {
     let node = machine(&name, "");
     // A StatefulSet keeps the name. The second is on another node, and nobody asks it to leave.
     cluster.create_pod(&name, "db-0", json!({})).await;
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     cluster.end_pod("db-0").await;
     cluster.create_pod(&elsewhere, "db-0", json!({})).await;
     assert_eq!(look(&kubernetes, &node).await, "drained");
@@ -271,7 +273,7 @@ pub(crate) async fn more_pods_than_a_page_has_all_leave(cluster: Cluster) {
     for some in pods.chunks(20) {
         join_all(some.iter().map(|pod| cluster.create_pod(&name, pod, json!({})))).await;
     }
-    kubernetes.drain(&node, "xid 79", cluster.deadline()).await.unwrap();
+    kubernetes.drain(&node, &drain("xid 79", cluster.deadline())).await.unwrap();
     let said = look(&kubernetes, &node).await;
     assert!(said.starts_with("Some(260) 260 pods are left: "), "{said}");
     assert!(said.ends_with("p004 (is ending), …"), "{said}");
@@ -365,8 +367,8 @@ pub(crate) async fn what_kubernetes_does_not_know_or_allow_is_no_drained_node(cl
         [
             scheduler.cordon(node, "x").await,
             scheduler.uncordon(node).await,
-            scheduler.drain(node, "x", cluster.deadline()).await,
-            scheduler.drain_status(node).await.map(drop),
+            scheduler.drain(node, &drain("x", cluster.deadline())).await,
+            scheduler.drain_status(node, &drain("", Timestamp::MAX)).await.map(drop),
         ]
     };
     let kubernetes = cluster.scheduler(settings()).await;
@@ -387,4 +389,46 @@ pub(crate) async fn what_kubernetes_does_not_know_or_allow_is_no_drained_node(cl
         }
     }
     assert_eq!(marks(&cluster.node(&name).await), (false, false, None));
+}
+
+pub(crate) async fn r2_n20_a_listing_shows_what_kubernetes_holds_about_each_node(cluster: Cluster) {
+    let kubernetes = cluster.scheduler(settings()).await;
+    let name = cluster.create_node("a", json!({})).await;
+    let node = machine(&name, "");
+    let listed = async || {
+        let all = kubernetes.list().await.unwrap();
+        let one = all.into_iter().find(|one| one.name == name).expect("it is listed");
+        (one.out, one.note)
+    };
+    assert_eq!(listed().await, (Out::InUse, String::new()));
+    kubernetes.cordon(&node, "xid 79").await.unwrap();
+    assert_eq!(listed().await, (Out::ByUs, "xid 79".to_owned()));
+    // The node object was made anew, or somebody took everything back.
+    let nothing = json!({
+        "metadata": { "annotations": { "argosy.dev/cordoned": null } },
+        "spec": { "unschedulable": null, "taints": [] },
+    });
+    cluster.patch_node(&name, nothing).await;
+    assert_eq!(listed().await.0, Out::InUse);
+    // A person's cordon.
+    cluster.patch_node(&name, json!({ "spec": { "unschedulable": true } })).await;
+    assert_eq!(listed().await, (Out::ByOthers, "unschedulable".to_owned()));
+}
+
+pub(crate) async fn r2_n2_what_is_left_is_deleted_where_the_drain_says_so(cluster: Cluster) {
+    let kubernetes = cluster.scheduler(settings()).await;
+    let name = cluster.create_node("a", json!({})).await;
+    let node = machine(&name, "");
+    cluster.create_pod(&name, "web", json!({})).await;
+    cluster.create_budget("web-budget", "web", 0).await;
+    let forced = Drain { force: true, ..drain("xid 79", cluster.deadline()) };
+    kubernetes.drain(&node, &forced).await.unwrap();
+    assert!(!cluster.is_ending("web").await, "until the deadline the budget counts");
+    let hour = SignedDuration::from_hours(1);
+    let later = cluster.scheduler_as(super::cluster::ARGOSY, settings(), hour).await;
+    let over = Drain { over: true, ..forced };
+    let status = later.drain_status(&node, &over).await.unwrap();
+    assert!(matches!(status, DrainStatus::Ending { left: Some(1), .. }), "{status:?}");
+    cluster.end_pod("web").await;
+    assert_eq!(later.drain_status(&node, &over).await, Ok(DrainStatus::Drained));
 }

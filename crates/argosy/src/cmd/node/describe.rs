@@ -154,6 +154,27 @@ impl Page {
                 &[&format!("told to {}", external.told.to_lowercase()), &failures],
             );
         }
+        for system in &external.systems {
+            let told = system.told.as_deref().map(str::to_lowercase);
+            let told =
+                told.map_or_else(|| "not told yet".to_owned(), |told| format!("told to {told}"));
+            let seen = match system.seen.as_deref() {
+                Some("ByOthers") => "gets no work there, not because of argosy:",
+                Some("ByUs") => "gets no work there:",
+                Some("InUse") => "gets work there",
+                Some(_) | None => "",
+            };
+            let name = format!("{}:", system.system);
+            let (note, work, failure) = (&system.seen_note, &system.work, &system.failure);
+            let parts: [&str; 6] = [&name, &told, seen, note, work, failure];
+            let news = !(work.is_empty() && seen.is_empty() && failure.is_empty());
+            if news || 1 < external.systems.len() {
+                self.member("", &parts);
+            }
+        }
+        if let Some(left) = &external.work_left {
+            self.member("Work left", &[left]);
+        }
         if before < self.text.len() {
             self.text.insert(before, '\n');
         }

@@ -42,6 +42,7 @@ pub(super) fn config(address: SocketAddr, data_dir: &Path, with_agents: bool) ->
         act_after: seconds(10),
         warm_up: seconds(10),
         drain_for: seconds(20),
+        drain_quiet: seconds(2),
         cordon_grace: seconds(5),
         recover_after: seconds(20),
         budget: budget(10.0, 2, 2),

@@ -15,6 +15,7 @@ server:
     type: webhook
     webhook:
       cordon_url: http://slurm.internal:9000/cordon
+      uncordon_url: http://slurm.internal:9000/uncordon
       drain_status_url: http://slurm.internal:9000/drained
       timeout: 30s
       headers: { Authorization: "Bearer ${TOKEN}" }

@@ -5,11 +5,21 @@ fn parse(yaml: &str) -> WorkloadSystem {
 }
 
 #[test]
-fn what_does_not_fit_together_is_said() {
+fn r2_n37_what_does_not_fit_together_is_said() {
     let rows = [
         ("{}", ""),
         ("slurm: {}", ""),
-        ("webhook: { drain_url: 'https://a/x' }", ""),
+        ("webhook: { drain_url: 'https://a/x', uncordon_url: 'https://a/y' }", ""),
+        // N37: the other half is never told.
+        (
+            "webhook: { cordon_url: 'https://a/x' }",
+            "webhook.uncordon_url: it is not given, but cordon_url",
+        ),
+        (
+            "webhook: { drain_url: 'https://a/x' }",
+            "webhook.uncordon_url: it is not given, but drain_url",
+        ),
+        ("webhook: { uncordon_url: 'https://a/x' }", "webhook.cordon_url: it is not given"),
         ("webhook: {}", "workload_system.webhook: it has no address"),
         ("webhook: { drain_url: 'ftp://a' }", "webhook.drain_url: it must start with https://"),
         ("webhook: { drain_url: 'https://a', timeout: 11s }", "timeout: 11s is not between"),

@@ -5,7 +5,7 @@ use serde_json::json;
 fn machine(id: &str, hostname: &str, label: &str) -> Machine {
     let labels = json!({ "kube": label });
     let labels = Labels::parse(labels.as_object().unwrap()).unwrap();
-    Machine { id: id.to_owned(), hostname: hostname.to_owned(), labels }
+    Machine { id: id.to_owned(), hostname: hostname.to_owned(), labels, known_as: None }
 }
 
 /// A client that must not be used.
@@ -73,7 +73,8 @@ fn a_node_is_found_by_the_whole_id_of_the_provider_and_by_its_end() {
         node("f", Some("")),
         node("g", Some("odd/")),
     ] {
-        add(&mut names, &node);
+        let name = node.metadata.name.clone().unwrap();
+        add(&mut names, &name, keys(&node).map(ToOwned::to_owned).collect());
     }
     let one = |name: &str| Some(Found::One(name.to_owned()));
     for (id, expected) in [

@@ -3,7 +3,8 @@ use std::io::{BufRead, BufReader, Read};
 use tokio::sync::oneshot;
 
 fn sh() -> Program {
-    let [sh, _] = Program::two("/bin/sh".into(), "/bin/sh".into(), Some("/etc/own.conf".into()));
+    let [sh, _] =
+        Program::of_one(["/bin/sh".into(), "/bin/sh".into()], Some(&"/etc/own.conf".into()));
     sh
 }
 
@@ -30,7 +31,8 @@ async fn the_environment_is_ours_to_choose() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_needs_a_person() {
-    let [missing, _] = Program::two("/nowhere/scontrol".into(), "/nowhere/squeue".into(), None);
+    let [missing, _] =
+        Program::of_one(["/nowhere/scontrol".into(), "/nowhere/squeue".into()], None);
     let Err(SchedulerError::Refused(message)) = missing.run(&["show"]).await else {
         panic!("it was run");
     };
