@@ -40,6 +40,9 @@ pub struct Order {
     /// Begun, it is to be done by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// Of a drain: for how many seconds nothing may use a GPU before its work has ended.
+    #[serde(default)]
+    pub quiet_seconds: u32,
 }
 
 /// Kinds of commands.

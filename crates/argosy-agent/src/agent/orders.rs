@@ -130,7 +130,7 @@ impl Agent {
 
     /// The control plane tells a command, perhaps not for the first time.
     pub(super) fn order(&mut self, command: Command, now: Timestamp, out: &mut Vec<Effect>) {
-        let order = wire::order(command);
+        let order = wire::order(command, now);
         if order.id.is_empty() || ID_LEN_MAX < order.id.len() {
             let about = format!("an id of {} bytes", order.id.len());
             out.push(notice(true, "ignored a command without a usable id", about));
@@ -184,7 +184,10 @@ impl Agent {
     fn overrule(&mut self, order: &Order, now: Timestamp, out: &mut Vec<Effect>) {
         let contradicts = |open: Kind| match order.kind {
             Kind::Terminate => true,
-            Kind::Cordon | Kind::Uncordon | Kind::Drain => open == Kind::Drain,
+            // A diagnostic may take an hour, and a node that is to be out of service, or back in it, cannot wait.
+            Kind::Cordon | Kind::Uncordon | Kind::Drain => {
+                matches!(open, Kind::Drain | Kind::RunDiagnostic)
+            }
             Kind::RunDiagnostic | Kind::Unknown(_) => false,
         };
         let (overruled, kept): (VecDeque<Queued>, VecDeque<Queued>) =

@@ -218,7 +218,7 @@ fn ended(id: &str, end: End) -> Event {
 /// The entry that an agent leaves that began a command.
 fn begun(command: Command, boot_id: &str) -> Entry {
     Entry {
-        order: wire::order(command),
+        order: wire::order(command, at(0)),
         boot_id: boot_id.to_owned(),
         begun_at: at(-60),
         end: None,
@@ -697,7 +697,7 @@ fn a_drain_is_taken_back_by_a_later_command_or_by_the_control_planes_word() {
     desk.on(noted("d1"));
     let uncordon = command("u1", CommandType::COMMAND_TYPE_UNCORDON);
     assert_eq!(desk.told(uncordon), ["cancel d1", "ack u1 acknowledged"]);
-    let order = wire::order(drain("d1", 1000));
+    let order = wire::order(drain("d1", 1000), at(0));
     let done = desk.on(ended("d1", End::cancelled(at(1), &order, "taken back")));
     let expected = ["note d1 ended", "note u1 begun", "ack d1 failed cancelled: taken back"];
     assert_eq!(done, expected);
@@ -914,7 +914,7 @@ fn stopping_leaves_what_runs_to_the_next_agent() {
 fn an_agent_is_small_enough_to_simulate_a_million_of() {
     assert!(size_of::<Agent>() <= 1024, "{} bytes", size_of::<Agent>());
     assert!(size_of::<Effect>() <= 64, "{} bytes", size_of::<Effect>());
-    let order = wire::order(command("c", CommandType::COMMAND_TYPE_CORDON));
+    let order = wire::order(command("c", CommandType::COMMAND_TYPE_CORDON), at(0));
     assert_eq!(order.kind, Kind::Cordon);
 }
 
@@ -995,4 +995,31 @@ proptest! {
         }
         prop_assert!(0 < beats);
     }
+}
+
+#[test]
+fn r2_n12_what_is_told_as_a_span_counts_from_now_whatever_the_clocks_show() {
+    // The control plane's clock is two hours behind ours, and it does not know.
+    let told = Command {
+        expires_at: Some(wire::time(at(-7200 + 600))).into(),
+        expires_in_seconds: Some(600),
+        deadline_in_seconds: Some(60),
+        quiet_seconds: 10,
+        ..drain("d1", -7200 + 60)
+    };
+    let order = wire::order(told, at(5));
+    assert_eq!((order.expires_at, order.deadline), (Some(at(605)), Some(at(65))));
+    assert_eq!(order.quiet_seconds, 10);
+    // One of an earlier build says times alone.
+    let order = wire::order(drain("d1", 60), at(5));
+    assert_eq!(order.deadline, Some(at(60)));
+}
+
+#[test]
+fn r2_n7_what_a_node_is_to_be_does_not_wait_behind_a_diagnostic() {
+    let mut desk = Desk::settled();
+    desk.told(command("t1", CommandType::COMMAND_TYPE_RUN_DIAGNOSTIC));
+    desk.on(noted("t1"));
+    let done = desk.told(command("c1", CommandType::COMMAND_TYPE_CORDON));
+    assert!(done.contains(&"cancel t1".to_owned()), "{done:?}");
 }

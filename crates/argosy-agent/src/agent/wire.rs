@@ -10,7 +10,7 @@ use argosy_api::rpc::node::{
     HealthEventType, HealthReport, HealthStatus, HealthSystem,
 };
 use buffa::EnumValue;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// The number of the event type `host` on the wire, which a control plane that does not know it takes
 /// for an unknown one.
@@ -93,7 +93,9 @@ fn event(signal: &Signal) -> HealthEvent {
 }
 
 /// An order, or the number of a command type that nobody here knows, with the order all the same.
-pub(super) fn order(command: Command) -> Order {
+///
+/// Times are the node's own: what is said as a span counts from now, whatever either clock shows.
+pub(super) fn order(command: Command, now: Timestamp) -> Order {
     let kind = match command.r#type.as_known() {
         Some(CommandType::COMMAND_TYPE_CORDON) => Kind::Cordon,
         Some(CommandType::COMMAND_TYPE_UNCORDON) => Kind::Uncordon,
@@ -109,8 +111,17 @@ pub(super) fn order(command: Command) -> Order {
         kind,
         parameters: command.parameters.into_iter().collect(),
         reason: command.reason,
-        expires_at: parse_time(command.expires_at.as_option()),
-        deadline: parse_time(command.deadline.as_option()),
+        expires_at: by(command.expires_in_seconds, command.expires_at.as_option(), now),
+        deadline: by(command.deadline_in_seconds, command.deadline.as_option(), now),
+        quiet_seconds: command.quiet_seconds,
+    }
+}
+
+/// A time that was told as so many seconds from now; by a control plane that does not say so, as it is on the wire.
+fn by(seconds: Option<u32>, at: Option<&rpc::Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    match seconds {
+        Some(seconds) => now.checked_add(SignedDuration::from_secs(seconds.into())).ok(),
+        None => parse_time(at),
     }
 }
 

@@ -65,12 +65,19 @@ impl Busy {
 
 /// Whether a drain is over, from what still runs and what the hook did. `None` if it goes on.
 ///
-/// What still runs at the deadline decides: `Drained` is never said of a machine that works (F4).
-pub fn verdict(busy: &Busy, hook: &HookState, past_deadline: bool) -> Option<Outcome> {
+/// What still runs at the deadline decides: `Drained` is never said of a machine that works (F4). `calm` is whether
+/// nothing has run for long enough: what loads, or is between two steps, uses no GPU either.
+pub fn verdict(busy: &Busy, hook: &HookState, calm: bool, past_deadline: bool) -> Option<Outcome> {
     let done = |drained, message| Some(Outcome { drained: Some(drained), ..Outcome::new(message) });
     match (busy, hook) {
-        (Busy::Free, HookState::Done) => done(Drained::Drained, "nothing runs on a GPU".to_owned()),
+        (Busy::Free, HookState::Done) if calm => {
+            done(Drained::Drained, "nothing runs on a GPU".to_owned())
+        }
         _ if !past_deadline => None,
+        (Busy::Free, HookState::Done) => done(
+            Drained::TimedOut,
+            "nothing ran on a GPU at the deadline, but not for long enough to be sure".to_owned(),
+        ),
         (Busy::Free, HookState::Failed(why)) => {
             done(Drained::TimedOut, format!("nothing runs on a GPU, but {why}"))
         }

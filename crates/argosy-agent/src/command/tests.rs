@@ -17,6 +17,7 @@ fn order(kind: Kind, parameters: Pairs<'_>) -> Order {
         reason: String::new(),
         expires_at: None,
         deadline: None,
+        quiet_seconds: 0,
     }
 }
 
@@ -136,9 +137,16 @@ fn f4_drained_is_never_said_of_a_machine_that_works() {
         (unknown(), Done, true, Some(Drained::TimedOut)),
     ];
     for (busy, hook, past, expected) in rows {
-        let outcome = verdict(&busy, &hook, past).and_then(|outcome| outcome.drained);
+        let outcome = verdict(&busy, &hook, true, past).and_then(|outcome| outcome.drained);
         assert_eq!(outcome, expected, "{busy:?} {hook:?} {past}");
     }
+}
+
+#[test]
+fn r2_n1_nothing_on_a_gpu_for_a_moment_is_no_end_of_work() {
+    let said = |past| verdict(&Busy::Free, &HookState::Done, false, past);
+    assert_eq!(said(false), None);
+    assert_eq!(said(true).and_then(|outcome| outcome.drained), Some(Drained::TimedOut));
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn order(id: &str) -> crate::command::Order {
         reason: String::new(),
         expires_at: None,
         deadline: None,
+        quiet_seconds: 0,
     }
 }
 

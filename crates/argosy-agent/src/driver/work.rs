@@ -12,6 +12,7 @@ use crate::command::{
 use crate::gpu::Process;
 use crate::record::Aside;
 use futures_util::FutureExt;
+use jiff::SignedDuration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -216,13 +217,18 @@ impl Shared {
             });
         }
         let mut last = String::new();
+        let quiet = SignedDuration::from_secs(order.quiet_seconds.into());
+        let mut free_since = None;
         loop {
             let busy = drain::busy(&self.desk.sweep().await, &self.ours());
             while let Ok(state) = hook.try_recv() {
                 hook_state = state;
             }
             let past = left().is_zero();
-            if let Some(outcome) = drain::verdict(&busy, &hook_state, past) {
+            let now = self.clock.now();
+            free_since = (busy == Busy::Free).then(|| free_since.unwrap_or(now));
+            let calm = free_since.is_some_and(|since| quiet <= now.duration_since(since));
+            if let Some(outcome) = drain::verdict(&busy, &hook_state, calm, past) {
                 return Ok(match busy {
                     Busy::With(processes) if force => self.force(&processes, outcome).await,
                     Busy::With(_) | Busy::Free | Busy::Unknown(_) => outcome,

@@ -11,6 +11,7 @@ fn entry(id: &str, ended: bool, answered: bool) -> Entry {
         reason: String::new(),
         expires_at: None,
         deadline: Some(Timestamp::UNIX_EPOCH),
+        quiet_seconds: 0,
     };
     let end = ended.then(|| End::completed(Timestamp::UNIX_EPOCH, "done"));
     let begun_at = Timestamp::UNIX_EPOCH;

@@ -506,7 +506,7 @@ impl Machine {
             self.end_work();
         }
         let busy = drain::busy(&self.sweep(now), &BTreeSet::new());
-        if let Some(outcome) = drain::verdict(&busy, &HookState::Done, deadline <= now) {
+        if let Some(outcome) = drain::verdict(&busy, &HookState::Done, true, deadline <= now) {
             let outcome = match busy {
                 Busy::With(processes) if force => {
                     self.end_work();

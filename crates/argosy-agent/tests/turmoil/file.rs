@@ -63,6 +63,7 @@ fn entry(id: u32, ended: bool, answered: bool) -> Entry {
             reason: "a test".to_owned(),
             expires_at: None,
             deadline: Some(Timestamp::UNIX_EPOCH),
+            quiet_seconds: 0,
         },
         boot_id: "boot".to_owned(),
         begun_at: Timestamp::UNIX_EPOCH,

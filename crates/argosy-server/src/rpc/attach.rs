@@ -469,12 +469,12 @@ impl Attached {
         let fetched = self.server.control.commands.fetch(&caller, node, Wire::Argosy).await;
         match fetched {
             Ok(commands) => {
-                let off = self.server.control.nodes.clock_off(node);
+                let told = convert::Telling::to(&self.server.control, node);
                 for command in commands {
                     if !self.told.contains(&command.id) {
                         self.told.truncate(TOLD_MAX - 1);
                         self.told.push_front(command.id);
-                        self.outbox.push_back(Told::from(convert::command(&command, off)));
+                        self.outbox.push_back(Told::from(convert::command(&command, told)));
                     }
                 }
             }

@@ -100,8 +100,8 @@ impl NodeService for Nodes {
         let commands = &self.server.control.commands;
         let fetched = commands.fetch(&caller, request.node_id, Wire::Argosy).await;
         let commands = fetched.map_err(node_status)?;
-        let off = self.server.control.nodes.clock_off(request.node_id);
-        let commands = commands.iter().map(|command| convert::command(command, off)).collect();
+        let told = convert::Telling::to(&self.server.control, request.node_id);
+        let commands = commands.iter().map(|command| convert::command(command, told)).collect();
         Response::ok(PollCommandsResponse { commands })
     }
 

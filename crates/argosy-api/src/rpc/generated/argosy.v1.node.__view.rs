@@ -6374,6 +6374,19 @@ pub struct CommandView<'a> {
     >,
     /// Field 7: `reason`
     pub reason: &'a str,
+    /// How many seconds there are until `expires_at`, at the moment this was told: a node that reads them needs no
+    /// right clock.
+    ///
+    /// Field 8: `expires_in_seconds`
+    pub expires_in_seconds: ::core::option::Option<u32>,
+    /// The same for `deadline`.
+    ///
+    /// Field 9: `deadline_in_seconds`
+    pub deadline_in_seconds: ::core::option::Option<u32>,
+    /// Of a drain: for how long nothing may use a GPU before its work counts as ended.
+    ///
+    /// Field 10: `quiet_seconds`
+    pub quiet_seconds: u32,
 }
 impl<'a> ::buffa::MessageView<'a> for CommandView<'a> {
     type Owned = super::super::Command;
@@ -6491,6 +6504,29 @@ impl<'a> ::buffa::MessageView<'a> for CommandView<'a> {
                 )?;
                 view.reason = ::buffa::types::borrow_str(&mut cur)?;
             }
+            8u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                view.expires_in_seconds = Some(::buffa::types::decode_uint32(&mut cur)?);
+            }
+            9u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                view.deadline_in_seconds = Some(
+                    ::buffa::types::decode_uint32(&mut cur)?,
+                );
+            }
+            10u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                view.quiet_seconds = ::buffa::types::decode_uint32(&mut cur)?;
+            }
             3u32 => {
                 ::buffa::encoding::check_wire_type(
                     tag,
@@ -6587,6 +6623,9 @@ impl<'a> ::buffa::MessageView<'a> for CommandView<'a> {
                 None => ::buffa::MessageField::none(),
             },
             reason: self.reason.to_string(),
+            expires_in_seconds: self.expires_in_seconds,
+            deadline_in_seconds: self.deadline_in_seconds,
+            quiet_seconds: self.quiet_seconds,
             ..::core::default::Default::default()
         })
     }
@@ -6638,6 +6677,15 @@ impl<'a> ::buffa::ViewEncode<'a> for CommandView<'a> {
         }
         if !self.reason.is_empty() {
             size += 1u64 + ::buffa::types::string_encoded_len(&self.reason) as u64;
+        }
+        if let Some(v) = self.expires_in_seconds {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(v) as u64;
+        }
+        if let Some(v) = self.deadline_in_seconds {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(v) as u64;
+        }
+        if self.quiet_seconds != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.quiet_seconds) as u64;
         }
         ::buffa::saturate_size(size)
     }
@@ -6707,6 +6755,15 @@ impl<'a> ::buffa::ViewEncode<'a> for CommandView<'a> {
         if !self.reason.is_empty() {
             ::buffa::types::put_string_field(7u32, &self.reason, buf);
         }
+        if let Some(v) = self.expires_in_seconds {
+            ::buffa::types::put_uint32_field(8u32, v, buf);
+        }
+        if let Some(v) = self.deadline_in_seconds {
+            ::buffa::types::put_uint32_field(9u32, v, buf);
+        }
+        if self.quiet_seconds != 0u32 {
+            ::buffa::types::put_uint32_field(10u32, self.quiet_seconds, buf);
+        }
     }
 }
 /// Serializes this view as protobuf JSON.
@@ -6768,6 +6825,27 @@ impl<'__a> ::serde::Serialize for CommandView<'__a> {
         }
         if !::buffa::json_helpers::skip_if::is_empty_str(self.reason) {
             __map.serialize_entry("reason", self.reason)?;
+        }
+        if let ::core::option::Option::Some(__v) = self.expires_in_seconds {
+            __map
+                .serialize_entry(
+                    "expiresInSeconds",
+                    &::buffa::json_helpers::ProtoJson(&__v),
+                )?;
+        }
+        if let ::core::option::Option::Some(__v) = self.deadline_in_seconds {
+            __map
+                .serialize_entry(
+                    "deadlineInSeconds",
+                    &::buffa::json_helpers::ProtoJson(&__v),
+                )?;
+        }
+        if !::buffa::json_helpers::skip_if::is_zero_u32(&self.quiet_seconds) {
+            __map
+                .serialize_entry(
+                    "quietSeconds",
+                    &::buffa::json_helpers::ProtoJson(&self.quiet_seconds),
+                )?;
         }
         __map.end()
     }
@@ -6908,6 +6986,28 @@ impl CommandOwnedView {
     #[must_use]
     pub fn reason(&self) -> &'_ str {
         self.0.reborrow().reason
+    }
+    /// How many seconds there are until `expires_at`, at the moment this was told: a node that reads them needs no
+    /// right clock.
+    ///
+    /// Field 8: `expires_in_seconds`
+    #[must_use]
+    pub fn expires_in_seconds(&self) -> ::core::option::Option<u32> {
+        self.0.reborrow().expires_in_seconds
+    }
+    /// The same for `deadline`.
+    ///
+    /// Field 9: `deadline_in_seconds`
+    #[must_use]
+    pub fn deadline_in_seconds(&self) -> ::core::option::Option<u32> {
+        self.0.reborrow().deadline_in_seconds
+    }
+    /// Of a drain: for how long nothing may use a GPU before its work counts as ended.
+    ///
+    /// Field 10: `quiet_seconds`
+    #[must_use]
+    pub fn quiet_seconds(&self) -> u32 {
+        self.0.reborrow().quiet_seconds
     }
 }
 impl ::core::convert::From<::buffa::OwnedView<CommandView<'static>>>

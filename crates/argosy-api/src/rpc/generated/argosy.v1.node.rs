@@ -5071,6 +5071,37 @@ pub struct Command {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
     )]
     pub reason: ::buffa::alloc::string::String,
+    /// How many seconds there are until `expires_at`, at the moment this was told: a node that reads them needs no
+    /// right clock.
+    ///
+    /// Field 8: `expires_in_seconds`
+    #[serde(
+        rename = "expiresInSeconds",
+        alias = "expires_in_seconds",
+        with = "::buffa::json_helpers::opt_uint32",
+        skip_serializing_if = "::core::option::Option::is_none"
+    )]
+    pub expires_in_seconds: ::core::option::Option<u32>,
+    /// The same for `deadline`.
+    ///
+    /// Field 9: `deadline_in_seconds`
+    #[serde(
+        rename = "deadlineInSeconds",
+        alias = "deadline_in_seconds",
+        with = "::buffa::json_helpers::opt_uint32",
+        skip_serializing_if = "::core::option::Option::is_none"
+    )]
+    pub deadline_in_seconds: ::core::option::Option<u32>,
+    /// Of a drain: for how long nothing may use a GPU before its work counts as ended.
+    ///
+    /// Field 10: `quiet_seconds`
+    #[serde(
+        rename = "quietSeconds",
+        alias = "quiet_seconds",
+        with = "::buffa::json_helpers::uint32",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+    )]
+    pub quiet_seconds: u32,
 }
 impl ::core::fmt::Debug for Command {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
@@ -5082,6 +5113,9 @@ impl ::core::fmt::Debug for Command {
             .field("expires_at", &self.expires_at)
             .field("deadline", &self.deadline)
             .field("reason", &self.reason)
+            .field("expires_in_seconds", &self.expires_in_seconds)
+            .field("deadline_in_seconds", &self.deadline_in_seconds)
+            .field("quiet_seconds", &self.quiet_seconds)
             .finish()
     }
 }
@@ -5091,6 +5125,22 @@ impl Command {
     ///
     /// Format: `type.googleapis.com/<fully.qualified.TypeName>`
     pub const TYPE_URL: &'static str = "type.googleapis.com/argosy.v1.Command";
+}
+impl Command {
+    #[must_use = "with_* setters return `self` by value; assign or chain the result"]
+    #[inline]
+    ///Sets [`Self::expires_in_seconds`] to `Some(value)`, consuming and returning `self`.
+    pub fn with_expires_in_seconds(mut self, value: u32) -> Self {
+        self.expires_in_seconds = Some(value);
+        self
+    }
+    #[must_use = "with_* setters return `self` by value; assign or chain the result"]
+    #[inline]
+    ///Sets [`Self::deadline_in_seconds`] to `Some(value)`, consuming and returning `self`.
+    pub fn with_deadline_in_seconds(mut self, value: u32) -> Self {
+        self.deadline_in_seconds = Some(value);
+        self
+    }
 }
 ::buffa::impl_default_instance!(Command);
 impl ::buffa::MessageName for Command {
@@ -5154,6 +5204,15 @@ impl ::buffa::Message for Command {
         if !self.reason.is_empty() {
             size += 1u64 + ::buffa::types::string_encoded_len(&self.reason) as u64;
         }
+        if let Some(v) = self.expires_in_seconds {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(v) as u64;
+        }
+        if let Some(v) = self.deadline_in_seconds {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(v) as u64;
+        }
+        if self.quiet_seconds != 0u32 {
+            size += 1u64 + ::buffa::types::uint32_encoded_len(self.quiet_seconds) as u64;
+        }
         ::buffa::saturate_size(size)
     }
     fn write_to(
@@ -5203,6 +5262,15 @@ impl ::buffa::Message for Command {
         }
         if !self.reason.is_empty() {
             ::buffa::types::put_string_field(7u32, &self.reason, buf);
+        }
+        if let Some(v) = self.expires_in_seconds {
+            ::buffa::types::put_uint32_field(8u32, v, buf);
+        }
+        if let Some(v) = self.deadline_in_seconds {
+            ::buffa::types::put_uint32_field(9u32, v, buf);
+        }
+        if self.quiet_seconds != 0u32 {
+            ::buffa::types::put_uint32_field(10u32, self.quiet_seconds, buf);
         }
     }
     fn merge_field(
@@ -5283,6 +5351,31 @@ impl ::buffa::Message for Command {
                 )?;
                 ::buffa::types::merge_string(&mut self.reason, buf)?;
             }
+            8u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.expires_in_seconds = ::core::option::Option::Some(
+                    ::buffa::types::decode_uint32(buf)?,
+                );
+            }
+            9u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.deadline_in_seconds = ::core::option::Option::Some(
+                    ::buffa::types::decode_uint32(buf)?,
+                );
+            }
+            10u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.quiet_seconds = ::buffa::types::decode_uint32(buf)?;
+            }
             _ => {
                 ::buffa::encoding::skip_field_depth(tag, buf, ctx.depth())?;
             }
@@ -5297,6 +5390,9 @@ impl ::buffa::Message for Command {
         self.expires_at = ::buffa::MessageField::none();
         self.deadline = ::buffa::MessageField::none();
         self.reason.clear();
+        self.expires_in_seconds = ::core::option::Option::None;
+        self.deadline_in_seconds = ::core::option::Option::None;
+        self.quiet_seconds = 0u32;
     }
 }
 impl ::buffa::json_helpers::ProtoElemJson for Command {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::body::read_json;
 use argosy_api::rpc::node as wire;
+use argosy_control::Control;
 use argosy_control::node::{Heartbeat, NodeConfig};
 use argosy_control::pulse::Sample;
 use argosy_core::command::{Ack, Command, CommandKind, CommandState, Outcome, RESULT_LEN_MAX};
@@ -251,9 +252,30 @@ pub(crate) fn health(health: HealthState) -> EnumValue<wire::HealthStatus> {
     EnumValue::from(number(&HealthState::ALL, &health))
 }
 
+/// What a node is told by, beside the command itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Telling {
+    /// By how much its clock is ahead of ours.
+    pub(crate) off: SignedDuration,
+    /// For how long nothing may use a GPU before a drain is over.
+    pub(crate) quiet: SignedDuration,
+    /// The time, by our clock.
+    pub(crate) now: Timestamp,
+}
+
+impl Telling {
+    /// What holds for a node now.
+    pub(crate) fn to(control: &Control, node: &str) -> Self {
+        let (nodes, now) = (&control.nodes, control.clock.now());
+        Self { off: nodes.clock_off(node), quiet: nodes.drain_quiet(node), now }
+    }
+}
+
 /// What a node is to do. Until when is said as the node's own clock will have it, which is `off` ahead of ours:
 /// otherwise a machine whose clock is an hour ahead refuses everything as expired.
-pub(crate) fn command(command: &Command, off: SignedDuration) -> wire::Command {
+pub(crate) fn command(command: &Command, told: Telling) -> wire::Command {
+    let Telling { off, quiet, now } = told;
+    let left = |at: Timestamp| seconds_up(at.duration_since(now));
     let time = |at: Timestamp| time(at.saturating_add(off).unwrap_or(at));
     wire::Command {
         id: command.id.to_string(),
@@ -263,7 +285,22 @@ pub(crate) fn command(command: &Command, off: SignedDuration) -> wire::Command {
         expires_at: Some(time(command.expires_at)).into(),
         deadline: command.deadline.map(time).into(),
         reason: command.reason.clone(),
+        expires_in_seconds: Some(left(command.expires_at)),
+        deadline_in_seconds: command.deadline.map(left),
+        quiet_seconds: match command.kind {
+            CommandKind::Drain => seconds_up(quiet),
+            CommandKind::Cordon
+            | CommandKind::RunDiagnostic
+            | CommandKind::Terminate
+            | CommandKind::Uncordon => 0,
+        },
     }
+}
+
+/// Whole seconds, rounded up; none for what is over.
+fn seconds_up(span: SignedDuration) -> u32 {
+    let whole = span.as_secs().saturating_add(i64::from(0 < span.subsec_nanos()));
+    u32::try_from(whole.max(0)).unwrap_or(u32::MAX)
 }
 
 /// How far a command is.
