@@ -248,7 +248,7 @@ pub struct Duty {
 /// Something to know about a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeFlag {
-    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `Noisy`,
+    /// `ClockSkewed`, `IdentityConflict`, `CommandChannelDown`, `CommandFailed`, `Noisy`,
     /// `ExternalFailed`, `ExternalDiffers`.
     #[serde(rename = "type")]
     pub kind: String,

@@ -10,7 +10,7 @@ use crate::{Error, Stored};
 use argosy_core::access::{Caller, Verb};
 use argosy_core::command::{
     Ack, Command, CommandKind, CommandState, Order, Outcome, Refused, acknowledged, delivered, due,
-    fetched, issue,
+    fetched, is_due_again, issue,
 };
 use argosy_core::field::{Constraint, FieldError};
 use argosy_core::id::CommandId;
@@ -171,7 +171,8 @@ impl Commands {
             self.polled(&found.value, asked_at);
             let mut commands = view.commands_of(node);
             let told = !found.value.flags.contains_key(&Flag::CommandChannelDown);
-            told && commands.all(|command| command.value.state.is_done())
+            let again = is_due_again(&found.value, asked_at);
+            told && !again && commands.all(|command| command.value.state.is_done())
         });
         if quiet {
             return Ok(Vec::new());
@@ -189,6 +190,8 @@ impl Commands {
             let nodes = self.office.nodes();
             let settings = nodes.of_node(&found.value);
             sheet.elapse(settings, &self.office.systems, now);
+            let again = is_due_again(&sheet.node, now)
+                && sheet.again(settings, self.office.ids.command(now), now);
             let told = match wire {
                 Wire::Argosy => tell_one(&mut sheet, now),
                 Wire::Navarch => tell_all(&mut sheet, asked_at, now),
@@ -197,6 +200,9 @@ impl Commands {
                 return Ok((None, told));
             }
             let mut txn = Txn::at(now);
+            if again {
+                sheet::make_room(&mut txn, view, &found.value);
+            }
             sheet.write(&mut txn, caller, Cause::Other, None, now)?;
             Ok((Some(txn), told))
         };

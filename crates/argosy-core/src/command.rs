@@ -3,9 +3,11 @@
 //! What a newcomer gets wrong: a command changes the node's duty when it is issued (an operator's) or
 //! fetched (our own cordon), not when it is done. Its state tells how far the *node* is.
 
+mod again;
 mod drain;
 mod parameters;
 
+pub use again::{again, is_due_again};
 pub use drain::concluded;
 
 use crate::breaker::later;
@@ -693,6 +695,7 @@ fn end(
     result: Option<Value>,
     now: Timestamp,
 ) -> Moved {
+    let was = command;
     let command = command.ended(outcome, message, result, now);
     let mut entries = vec![command.noted(now)];
     let mut node = node.clone();
@@ -714,6 +717,7 @@ fn end(
         let why = format!("its drain ended: {outcome:?}");
         set_duty(&mut node, duty, &why, &mut entries, now);
     }
+    again::noted(&mut node, was, &command, outcome, &mut entries, now);
     Moved { node, command, entries }
 }
 

@@ -480,6 +480,8 @@ pub enum Flag {
     IdentityConflict,
     /// It reports but does not fetch its commands.
     CommandChannelDown,
+    /// It could not do what takes it out of service, or puts it back; it is told again.
+    CommandFailed,
     /// It reports more than it may.
     Noisy,
     /// A workload system could not be told.
@@ -495,6 +497,7 @@ impl Flag {
             Flag::ClockSkewed => "ClockSkewed",
             Flag::IdentityConflict => "IdentityConflict",
             Flag::CommandChannelDown => "CommandChannelDown",
+            Flag::CommandFailed => "CommandFailed",
             Flag::Noisy => "Noisy",
             Flag::ExternalFailed => "ExternalFailed",
             Flag::ExternalDiffers => "ExternalDiffers",

@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::office::{Mutation, Office};
 use argosy_core::access::Caller;
-use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, elapsed, orphaned};
+use argosy_core::command::{Command, ENDED_KEPT, Issued, Moved, again, elapsed, orphaned};
+use argosy_core::id::CommandId;
 use argosy_core::invariant::Cause;
 use argosy_core::ledger::Entry;
 use argosy_core::node::settings::PoolSettings;
@@ -101,6 +102,18 @@ impl<'v> Sheet<'v> {
                 self.moved(moved, "expire");
             }
         }
+    }
+
+    /// Tells the node again what it is to be, if it is not. True if so.
+    pub(crate) fn again(&mut self, settings: &PoolSettings, id: CommandId, now: Timestamp) -> bool {
+        let open = self.open();
+        let waiting: Vec<&Command> = open.iter().map(|command| &**command).collect();
+        let issued = again(&self.node, &waiting, id, settings, now);
+        let any = issued.is_some();
+        if let Some(issued) = issued {
+            self.issued(issued, "tell-again");
+        }
+        any
     }
 
     fn set(&mut self, command: Command, action: &'static str) {

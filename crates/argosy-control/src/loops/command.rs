@@ -4,13 +4,13 @@
 //! forgets what ended long ago. `ring` goes on in every process, for the streams that end there.
 
 use crate::Error;
-use crate::command::sheet::{Sheet, abandon};
+use crate::command::sheet::{Sheet, abandon, make_room};
 use crate::loops::{Beats, RENEW_EVERY, keep_lease, lead};
 use crate::office::{Office, system};
 use crate::pulse::PulseBoard;
-use argosy_core::command::{Command, CommandState, elapsed};
+use argosy_core::command::{Command, CommandState, elapsed, is_due_again};
 use argosy_core::invariant::Cause;
-use argosy_core::node::NodeId;
+use argosy_core::node::{Duty, Node, NodeId};
 use argosy_store::engine::Fence;
 use argosy_store::view::{Event, Stored, View};
 use argosy_store::{Revision, Txn};
@@ -89,7 +89,9 @@ async fn watch(office: &Office, beats: &Beats, fence: &Fence) {
 async fn sweep(office: &Office, fence: &Fence, now: Timestamp) -> Result<(), Error> {
     let due: BTreeSet<NodeId> = office.store.read(|view| {
         let due = view.open_commands().filter(|command| is_due(office, view, &command.value, now));
-        due.map(|command| command.value.node.clone()).collect()
+        let due = due.map(|command| command.value.node.clone());
+        let again = view.nodes().filter(|node| is_told_again(&node.value, now));
+        due.chain(again.map(|node| node.value.id.clone())).collect()
     });
     // All of them are tried; of the failures one is enough to know.
     let failure = Mutex::new(None);
@@ -101,6 +103,12 @@ async fn sweep(office: &Office, fence: &Fence, now: Timestamp) -> Result<(), Err
     });
     ends.await;
     failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Whether a node is told again what it is to be without having asked. One that was terminated is told when it is
+/// heard: most are gone.
+fn is_told_again(node: &Node, now: Timestamp) -> bool {
+    !matches!(node.duty, Duty::Terminated(_)) && is_due_again(node, now)
 }
 
 fn is_due(office: &Office, view: &View, command: &Command, now: Timestamp) -> bool {
@@ -124,6 +132,9 @@ async fn end(office: &Office, fence: &Fence, node: &NodeId) -> Result<(), Error>
         let nodes = office.nodes();
         let settings = nodes.of_node(&found.value);
         sheet.elapse(settings, &office.systems, now);
+        if is_told_again(&sheet.node, now) && sheet.again(settings, office.ids.command(now), now) {
+            make_room(&mut txn, view, &found.value);
+        }
         if sheet.is_blank() {
             return Ok((None, ()));
         }

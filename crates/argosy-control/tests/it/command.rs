@@ -971,3 +971,22 @@ async fn r2_n8_a_node_on_which_many_diagnostics_wait_is_taken_out_of_service() {
     issue(&world, "n1", "DRAIN").await.unwrap();
     assert_eq!(told(&world, "n1", Wire::Argosy).await, "CORDON");
 }
+
+#[tokio::test(start_paused = true)]
+async fn r2_n5_a_node_that_was_away_is_told_again_what_it_is_to_be() {
+    let mut settings = quiet();
+    settings.nodes.defaults.command_life = seconds(5);
+    let world = World::with(settings).await;
+    world.enrol("n1").await;
+    issue(&world, "n1", "CORDON").await.unwrap();
+    world.pass(seconds(7)).await;
+    check(&world, "n1", "CORDONED/ann: CORDON Expired");
+    world.beat("n1").unwrap();
+    world.pass(seconds(31)).await;
+    world.beat("n1").unwrap();
+    assert_eq!(told(&world, "n1", Wire::Argosy).await, "CORDON");
+    // One that was terminated is told when it is heard.
+    issue(&world, "n1", "TERMINATE").await.unwrap();
+    world.pass(seconds(60)).await;
+    assert_eq!(told(&world, "n1", Wire::Argosy).await, "TERMINATE");
+}

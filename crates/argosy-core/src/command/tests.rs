@@ -261,10 +261,22 @@ fn what_a_node_says_ends_a_command_once() {
         ("Completed", "DRAINING/ann (done): DRAIN Drained", "CORDONED/ann: CORDON Completed"),
         ("Drained", "DRAINING/ann (done): DRAIN Drained", "CORDONED/ann: CORDON Completed"),
         ("Forced", "DRAINING/ann (done): DRAIN Forced", "CORDONED/ann: CORDON Completed"),
-        ("TimedOut", "DRAINING/ann (done): DRAIN TimedOut", "CORDONED/ann: CORDON Failed"),
-        ("Failed", "CORDONED/ann: DRAIN Failed", "CORDONED/ann: CORDON Failed"),
+        (
+            "TimedOut",
+            "DRAINING/ann (done): DRAIN TimedOut",
+            "CORDONED/ann CommandFailed: CORDON Failed",
+        ),
+        (
+            "Failed",
+            "CORDONED/ann CommandFailed: DRAIN Failed",
+            "CORDONED/ann CommandFailed: CORDON Failed",
+        ),
         ("Expired", "CORDONED/ann: DRAIN Expired", "CORDONED/ann: CORDON Expired"),
-        ("Cancelled", "CORDONED/ann: DRAIN Failed", "CORDONED/ann: CORDON Failed"),
+        (
+            "Cancelled",
+            "CORDONED/ann CommandFailed: DRAIN Failed",
+            "CORDONED/ann CommandFailed: CORDON Failed",
+        ),
     ] {
         let ack = format!("ack {claimed}");
         check(node(), &["DRAIN", "deliver", &ack], drain);
@@ -334,7 +346,7 @@ fn time_ends_what_nobody_else_does() {
         (&["DRAIN", "told", "drained"], "DRAINING/ann (done): DRAIN Drained"),
         // Fetched, and never mentioned again.
         (&["CORDON", "deliver", "+599"], "CORDONED/ann: CORDON acknowledged"),
-        (&["CORDON", "deliver", "+600"], "CORDONED/ann: CORDON Failed"),
+        (&["CORDON", "deliver", "+600"], "CORDONED/ann CommandFailed: CORDON Failed"),
         (&["TERMINATE", "deliver", "+600"], "TERMINATED/ann: TERMINATE Completed"),
         (
             &["RUN_DIAGNOSTIC seconds=900", "deliver", "+1499"],

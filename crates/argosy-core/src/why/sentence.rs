@@ -234,6 +234,7 @@ fn advice(flag: Flag, message: &str) -> String {
         Flag::ClockSkewed => "set its clock",
         Flag::IdentityConflict => "find out which machine is the real one",
         Flag::CommandChannelDown => "look at why it does not fetch its commands",
+        Flag::CommandFailed => "look at why its machine cannot do what it was told",
         Flag::Noisy => "look at what floods it with events",
         Flag::ExternalFailed => "look at why the workload system cannot be told",
         Flag::ExternalDiffers => "look at what was changed in the workload system",
