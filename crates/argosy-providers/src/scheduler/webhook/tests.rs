@@ -133,7 +133,7 @@ async fn what_is_sent_is_what_navarchs_receivers_expect() {
 
     scheduler.drain(&machine("n1"), &drain("")).await.unwrap();
     let told = receiver.next();
-    assert_eq!((drain.method.as_str(), drain.uri.as_str()), ("POST", "/drain"));
+    assert_eq!((told.method.as_str(), told.uri.as_str()), ("POST", "/drain"));
     assert_eq!(
         told.body_but_time(),
         json!({
