@@ -45,6 +45,7 @@ fn the_sum_is_a_number_and_a_sentence() {
         let said = match sum_up(fates, over) {
             Ok(DrainStatus::Drained) => "drained".to_owned(),
             Ok(DrainStatus::Draining { left, message }) => format!("{left:?} {message}"),
+            Ok(other) => format!("{other:?}"),
             Err(error) => format!("{error:?}"),
         };
         assert_eq!(said, expected);
