@@ -48,7 +48,9 @@ pub(super) fn noted(
     let missed = match outcome {
         // Whatever took it back says what is to be.
         Outcome::Cancelled => return,
-        Outcome::Failed | Outcome::Expired => true,
+        Outcome::Expired => true,
+        // A drain that fails leaves its machine out of service.
+        Outcome::Failed => was.kind != CommandKind::Drain,
         Outcome::Completed | Outcome::Drained | Outcome::Forced | Outcome::TimedOut => {
             was.state == CommandState::Pending && was.kind == CommandKind::Drain
         }

@@ -268,13 +268,13 @@ fn what_a_node_says_ends_a_command_once() {
         ),
         (
             "Failed",
-            "CORDONED/ann CommandFailed: DRAIN Failed",
+            "CORDONED/ann: DRAIN Failed",
             "CORDONED/ann CommandFailed: CORDON Failed",
         ),
         ("Expired", "CORDONED/ann: DRAIN Expired", "CORDONED/ann: CORDON Expired"),
         (
             "Cancelled",
-            "CORDONED/ann CommandFailed: DRAIN Failed",
+            "CORDONED/ann: DRAIN Failed",
             "CORDONED/ann CommandFailed: CORDON Failed",
         ),
     ] {
