@@ -266,17 +266,9 @@ fn what_a_node_says_ends_a_command_once() {
             "DRAINING/ann (done): DRAIN TimedOut",
             "CORDONED/ann CommandFailed: CORDON Failed",
         ),
-        (
-            "Failed",
-            "CORDONED/ann: DRAIN Failed",
-            "CORDONED/ann CommandFailed: CORDON Failed",
-        ),
+        ("Failed", "CORDONED/ann: DRAIN Failed", "CORDONED/ann CommandFailed: CORDON Failed"),
         ("Expired", "CORDONED/ann: DRAIN Expired", "CORDONED/ann: CORDON Expired"),
-        (
-            "Cancelled",
-            "CORDONED/ann: DRAIN Failed",
-            "CORDONED/ann CommandFailed: CORDON Failed",
-        ),
+        ("Cancelled", "CORDONED/ann: DRAIN Failed", "CORDONED/ann CommandFailed: CORDON Failed"),
     ] {
         let ack = format!("ack {claimed}");
         check(node(), &["DRAIN", "deliver", &ack], drain);
